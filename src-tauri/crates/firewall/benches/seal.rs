@@ -19,8 +19,8 @@ fn main() {
     report("500 kB clean text", prose.len(), || firewall.seal_text(Surface::Text, &prose).findings.len());
     report("25 kB clean snapshot", snapshot.len(), || firewall.seal_text(Surface::Text, &snapshot).findings.len());
     for tabs in [1, 10, 50, 500] {
-        for (name, every) in [("clean", usize::MAX), ("1 in 10 with a secret", 10), ("all with a secret", 1)] {
-            let answer = tab_list(tabs, |tab| (tab % every == every.min(tabs) - 1 || every == 1).then_some(secret));
+        for (name, every) in [("clean", None), ("1 in 10 with a secret", Some(10)), ("all with a secret", Some(1))] {
+            let answer = tab_list(tabs, |tab| every.filter(|every| tab % every == 0).map(|_| secret));
             report_json(&firewall, &format!("{tabs}-tab list, {name}"), &answer);
         }
     }

@@ -1,6 +1,6 @@
 //! The rules of shape: known formats of secrets, from `rules.toml`.
 
-use aho_corasick::{AhoCorasick, MatchKind};
+use aho_corasick::{AhoCorasick, Input, MatchKind};
 use regex::Regex;
 use serde::Deserialize;
 
@@ -139,12 +139,15 @@ impl Rules {
 
     /// Calls `found` with the offset and the index of each keyword in `text` that some rule cares for.
     pub(crate) fn keywords_in(&self, text: &[u8], mut found: impl FnMut(usize, usize)) {
-        for keyword in self.keywords.find_iter(text) {
+        let mut from = 0;
+        while let Some(keyword) = self.keywords.find(Input::new(text).range(from..)) {
             let index = keyword.pattern().as_usize();
             let begins_word = begins_word(text, keyword.start());
             if self.called[index].iter().any(|&rule| begins_word || !self.rules[rule].word) {
                 found(keyword.start(), index);
             }
+            // Another one may begin inside this one and end behind it.
+            from = keyword.start() + 1;
         }
     }
 
@@ -187,4 +190,92 @@ pub(crate) fn entropy(text: &[u8]) -> f64 {
     let length = text.len() as f64;
     let share = |&count: &u32| f64::from(count) / length;
     counts.iter().filter(|&&count| count > 0).map(share).map(|share| -share * share.log2()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Firewall;
+    use crate::sealed::WITHHELD;
+
+    /// A text from a template of `rules.toml`, and what it must become. The random parts differ from seed to seed.
+    fn expand(template: &str, mut seed: u64) -> (String, String) {
+        let mut text = String::new();
+        let mut rest = template;
+        while let Some((before, behind)) = rest.split_once('{') {
+            text.push_str(before);
+            let part = behind.split_once('}').and_then(|(part, rest)| Some((part.split_once(':')?, rest)));
+            let Some(((kind, length), after)) = part else {
+                text.push('{');
+                rest = behind;
+                continue;
+            };
+            let letters = match kind {
+                "alnum" => "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789",
+                "hex" => "0123456789abcdef",
+                "upper" => "ABCDEFGHIJKLMNOPQRSTUVWXYZ",
+                "digits" => "0123456789",
+                "base32" => "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567",
+                "b64url" => "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_",
+                unknown => panic!("no such random part: {unknown}"),
+            };
+            for _ in 0..length.parse().expect("a length") {
+                seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                text.push(char::from(letters.as_bytes()[(seed >> 33) as usize % letters.len()]));
+            }
+            rest = after;
+        }
+        text.push_str(rest);
+        let mut expected = text.clone();
+        while let (Some(open), Some(close)) = (expected.find('⟦'), expected.find('⟧')) {
+            expected.replace_range(open..close + '⟧'.len_utf8(), WITHHELD);
+        }
+        (text.replace(['⟦', '⟧'], ""), expected)
+    }
+
+    #[test]
+    fn every_rule_hits_and_leaves_what_it_says() {
+        let firewall = Firewall::built_in([1, 2]).expect("the built-in rules");
+        let file: RulesFile = toml::from_str(BUILT_IN).expect("rules.toml");
+        for rule in &file.rule {
+            let id = &rule.id;
+            assert!(rule.hits.len() >= 3 && rule.leaves.len() >= 3, "{id} needs three examples of each kind");
+            assert!(!rule.source.is_empty() && !rule.keywords.is_empty(), "{id} needs a source and a keyword");
+            assert!(rule.class == Class::Shape || rule.entropy > 0.0, "{id}: a name alone says too little");
+            for hit in &rule.hits {
+                assert!(hit.contains('⟦'), "{id} has a hit without a secret: {hit}");
+                for seed in 0..50 {
+                    let (text, expected) = expand(hit, seed);
+                    let sealed = firewall.seal_text(Surface::Text, &text);
+                    assert_eq!(sealed.egress.as_str(), expected, "{id}");
+                    assert!(sealed.findings.iter().any(|finding| finding.rule == *id), "{id}: {:?}", sealed.findings);
+                }
+            }
+            for text in &rule.leaves {
+                let sealed = firewall.seal_text(Surface::Text, text);
+                assert!(sealed.egress.as_str() == text, "{id} must leave alone: {text}\n{:?}", sealed.findings);
+            }
+        }
+    }
+
+    #[test]
+    fn ids_are_unique() {
+        let file: RulesFile = toml::from_str(BUILT_IN).expect("rules.toml");
+        for (index, rule) in file.rule.iter().enumerate() {
+            assert!(file.rule[..index].iter().all(|other| other.id != rule.id), "{} is there twice", rule.id);
+        }
+    }
+
+    #[test]
+    fn broken_rules_are_named() {
+        let rule = |regex: &str| {
+            format!(
+                "[[rule]]\nid = \"x\"\nclass = \"shape\"\nkeywords = [\"k\"]\nregex = '{regex}'\nhits = []\nleaves = []\nsource = \"s\"\n"
+            )
+        };
+        assert!(Rules::read(&rule("k+")).is_ok());
+        let message = |toml: &str| Rules::read(toml).err().expect("an error").to_string();
+        assert!(message(&rule("(")).contains("\"x\""));
+        assert!(message(&rule("k+").replace("source", "sauce")).contains("line 8"));
+    }
 }
