@@ -27,7 +27,6 @@ pub use crate::sealed::{Egress, Sealed};
 
 use crate::json::Inside;
 use crate::rules::Rules;
-use crate::sealed::Hit;
 use crate::suspects::Form;
 
 /// The rules, compiled.
@@ -45,16 +44,14 @@ impl Firewall {
     /// Seals one JSON text. The surfaces follow from the fields' names. What is no JSON is sealed as plain text.
     pub fn seal_json(&self, json: String) -> Sealed {
         let inside = Inside { path: "", surface: Surface::Text, depth: 0 };
-        let hits = self
-            .look_into_json(&json, inside)
-            .unwrap_or_else(|json::NotJson| self.look(&json, Form::Prose, Surface::Text));
-        seal(json, hits)
+        let as_prose = |text: &str| self.look(text, Form::Prose, Surface::Text);
+        Sealed::of(json, |json| self.look_into_json(json, inside).unwrap_or_else(|json::NotJson| as_prose(json)))
     }
 
     /// Seals one plain text.
     pub fn seal_text(&self, surface: Surface, text: &str) -> Sealed {
         let form = if surface == Surface::Url { Form::Address } else { Form::Prose };
-        seal(text.to_owned(), self.look(text, form, surface))
+        Sealed::of(text.to_owned(), |text| self.look(text, form, surface))
     }
 
     /// The keyed short hash of a secret, the same for all its encodings.
@@ -65,12 +62,4 @@ impl Firewall {
         let [low, high, ..] = hasher.finish().to_le_bytes();
         u16::from_le_bytes([low, high])
     }
-}
-
-fn seal(text: String, hits: Vec<Hit>) -> Sealed {
-    if hits.is_empty() {
-        return Sealed { egress: Egress::of(text), findings: Vec::new() };
-    }
-    let hits = sealed::merge(hits);
-    Sealed { egress: Egress::of(sealed::withhold(&text, &hits)), findings: finding::findings(&hits) }
 }

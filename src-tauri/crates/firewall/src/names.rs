@@ -74,6 +74,27 @@ pub(crate) fn weigh(name: &[u8]) -> Option<Weight> {
     weigh_flat(stem).filter(|&weight| weight == Weight::Secret)
 }
 
+/// The last two letters of all names that say anything.
+const LAST_LETTERS: &[u8] = b"en on in et wt rt at rd wd id ey se de re te ce ue al ls ss ig ac rm th sh tp er";
+
+/// For each last letter but one, the set of last letters.
+const MAY_TELL: [u32; 26] = {
+    let mut sets = [0; 26];
+    let mut at = 0;
+    while at < LAST_LETTERS.len() {
+        sets[(LAST_LETTERS[at] - b'a') as usize] |= 1 << (LAST_LETTERS[at + 1] - b'a');
+        at += 3;
+    }
+    sets
+};
+
+/// Whether a name may say anything, at a glance that spares most names the full weighing.
+pub(crate) fn may_tell(name: &[u8]) -> bool {
+    let Some(last) = name.last_chunk::<2>() else { return false };
+    let [first, second] = last.map(|letter| letter.to_ascii_lowercase().wrapping_sub(b'a'));
+    first >= 26 || second >= 26 || MAY_TELL[usize::from(first)] & (1 << second) != 0
+}
+
 /// Whether a field's name makes its text a secret.
 pub(crate) fn is_secret_field(name: &str) -> bool {
     weigh(name.as_bytes()) == Some(Weight::Secret)
@@ -162,6 +183,7 @@ mod tests {
 
     fn check(names: &[&str], expect: Option<Weight>) {
         for name in names {
+            assert!(expect.is_none() || may_tell(name.as_bytes()), "{name}");
             assert_eq!(weigh(name.as_bytes()), expect, "{name}");
         }
     }
@@ -227,6 +249,19 @@ mod tests {
             ],
             None,
         );
+    }
+
+    #[test]
+    fn a_glance_overlooks_nothing() {
+        let endings = "token authorization assertion secret jwt ticket samlart password passwd pwd jsessionid phpsessid sid sessionid \
+            key passphrase passcode signature samlresponse authcode authorizationcode oobcode otpcode mfacode verificationcode \
+            logincode magiccode code state nonce credential credentials pass sig hmac auth otp totp bearer codeverifier oauthverifier";
+        for name in endings.split_whitespace().chain(SECRET_KEYS) {
+            assert!(weigh(name.as_bytes()).is_some() && may_tell(name.as_bytes()), "{name}");
+        }
+        for tail in TAILS {
+            assert!(may_tell(format!("token{tail}").as_bytes()), "{tail}");
+        }
     }
 
     #[test]

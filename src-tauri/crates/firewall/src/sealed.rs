@@ -3,21 +3,19 @@
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::finding::{Finding, Surface};
+use crate::finding::{Finding, Surface, findings};
 
 /// What stands in a secret's place.
 pub(crate) const WITHHELD: &str = "[REDACTED]";
 
 /// What may leave. Only [`Firewall`](crate::Firewall) makes it.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Egress(String);
+pub struct Egress(
+    /// Private to this file: whoever could set it could let a secret out.
+    String,
+);
 
 impl Egress {
-    /// Private to the crate: whoever can call this can let a secret out.
-    pub(crate) fn of(text: String) -> Self {
-        Self(text)
-    }
-
     /// The sealed text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -49,14 +47,42 @@ pub(crate) struct Hit {
     /// The part of the text, as `?access_token`. Empty where the path says it all.
     pub(crate) part: String,
     pub(crate) tag: u16,
+    /// Whether its own look told it, and not the place where it stands.
+    pub(crate) is_shape: bool,
 }
 
+impl Sealed {
+    /// Withholds all that `look` finds in `text`.
+    pub(crate) fn of(mut text: String, look: impl Fn(&str) -> Vec<Hit>) -> Self {
+        let mut withheld = Vec::new();
+        for _ in 0..ROUNDS {
+            let hits = look(&text);
+            if hits.is_empty() {
+                break;
+            }
+            let (hits, settled) = merge(hits);
+            text = withhold(&text, &hits);
+            withheld.extend(hits);
+            if settled {
+                break;
+            }
+        }
+        Self { findings: findings(&withheld), egress: Egress(text) }
+    }
+}
+
+/// How often a text is looked at, at most.
+const ROUNDS: usize = 4;
+
 /// Orders hits and joins those that touch, so that each run is replaced once. The widest one names it.
+/// Also says whether that settles it. A shape may end in the middle of a name or a value, and what is left beside
+/// its mark may read differently.
 ///
 /// Neighbours are joined as well: two marks side by side would be sealed into one the next time.
-pub(crate) fn merge(mut hits: Vec<Hit>) -> Vec<Hit> {
+fn merge(mut hits: Vec<Hit>) -> (Vec<Hit>, bool) {
     hits.sort_by_key(|hit| (hit.range.start, Reverse(hit.range.end)));
     let mut merged: Vec<Hit> = Vec::with_capacity(hits.len());
+    let settled = hits.iter().all(|hit| !hit.is_shape);
     for hit in hits {
         match merged.last_mut() {
             Some(last) if hit.range.start <= last.range.end => {
@@ -69,11 +95,11 @@ pub(crate) fn merge(mut hits: Vec<Hit>) -> Vec<Hit> {
             _ => merged.push(hit),
         }
     }
-    merged
+    (merged, settled)
 }
 
 /// The text with the mark in place of each hit. `hits` are merged.
-pub(crate) fn withhold(text: &str, hits: &[Hit]) -> String {
+fn withhold(text: &str, hits: &[Hit]) -> String {
     let mut sealed = String::with_capacity(text.len());
     let mut copied = 0;
     for hit in hits {

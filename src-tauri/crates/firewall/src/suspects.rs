@@ -11,7 +11,7 @@ use crate::Firewall;
 use crate::decode;
 use crate::names::{self, Weight};
 use crate::text::rule_for;
-use crate::url;
+use crate::url::{self, Authorities, SignIns};
 
 /// Layers of encoding that are taken off.
 pub(crate) const DEEPEST: usize = 5;
@@ -23,8 +23,17 @@ pub(crate) enum Form {
     Address,
     /// Addresses may stand in it.
     Prose,
-    /// It is JSON, with its escapes.
+    /// It is JSON, with its escapes. How its strings are to be read is not known yet.
     Json,
+    /// It was decoded out of JSON, and it is not known yet how it is to be read.
+    Unclear,
+}
+
+impl Form {
+    /// Whether this is only the quick look over text that is looked at again in its own form.
+    pub(crate) fn is_quick(self) -> bool {
+        matches!(self, Self::Json | Self::Unclear)
+    }
 }
 
 /// A place worth a closer look.
@@ -59,10 +68,11 @@ impl Firewall {
     pub(crate) fn suspects(&self, text: &str, form: Form, depth: usize) -> Vec<Suspect> {
         let bytes = text.as_bytes();
         let mut suspects = Vec::new();
+        let mut sign_ins = SignIns::default();
         for at in memchr2_iter(b'=', b':', bytes) {
             if bytes[at] == b'=' {
                 if let Some(weight) = weigh_before(bytes, at)
-                    && (form != Form::Json || is_worth_a_look(text, at, weight))
+                    && (!form.is_quick() || is_worth_a_look(text, at, weight, form, &mut sign_ins))
                 {
                     suspects.push(Suspect::Pair { equals: at, weight });
                 }
@@ -72,22 +82,17 @@ impl Firewall {
                 suspects.push(Suspect::Member { colon: at });
             }
         }
-        let mut userinfo = 0..0;
+        let mut authorities = Authorities::of(bytes, form);
         let mut decoded = 0;
         let mut look = |at: usize, suspects: &mut Vec<Suspect>| {
             if bytes[at] == b'@' {
-                if at >= userinfo.end
-                    && let Some(found) = url::userinfo(bytes, at, userinfo.end, form)
-                {
-                    userinfo = found.clone();
-                    suspects.push(Suspect::Userinfo { userinfo: found });
-                }
+                suspects.extend(authorities.userinfo_at(at).map(|userinfo| Suspect::Userinfo { userinfo }));
             } else if at >= decoded && decode::ascii_escape(&bytes[at..]).is_some() {
                 let token = if form == Form::Json { url::token(bytes, at, decoded, form) } else { 0..bytes.len() };
                 decoded = token.end;
                 let is_quoted_name =
                     || bytes.get(decoded + 1..).is_some_and(|rest| rest.trim_ascii_start().starts_with(b":"));
-                if form != Form::Json || is_quoted_name() || self.is_worth_decoding(&text[token], depth) {
+                if !form.is_quick() || is_quoted_name() || self.is_worth_decoding(&text[token], depth) {
                     suspects.push(Suspect::Encoded { at });
                 }
             }
@@ -105,22 +110,25 @@ impl Firewall {
 
     fn is_worth_decoding(&self, token: &str, depth: usize) -> bool {
         depth >= DEEPEST
-            || decode::peel(token).is_some_and(|layer| !self.suspects(&layer.text, Form::Json, depth + 1).is_empty())
+            || decode::peel(token).is_some_and(|layer| !self.suspects(&layer.text, Form::Unclear, depth + 1).is_empty())
     }
 }
 
-/// Whether a pair in raw JSON may be a secret. Words such as `key` and `state` are too common to suspect them all.
-fn is_worth_a_look(text: &str, equals: usize, weight: Weight) -> bool {
+/// Whether a pair may be a secret. Words such as `key` and `state` are too common to suspect them all.
+fn is_worth_a_look(text: &str, equals: usize, weight: Weight, form: Form, sign_ins: &mut SignIns) -> bool {
     match weight {
         Weight::Secret | Weight::InAddress => true,
         Weight::Suspicious | Weight::SignIn => {
-            rule_for(text, &url::pair(text, equals, Form::Json), weight, Form::Json).is_some()
+            rule_for(text, &url::glance(text, equals, form), weight, form, sign_ins).is_some()
         }
     }
 }
 
 /// What the name that ends at `end` says.
 fn weigh_before(bytes: &[u8], end: usize) -> Option<Weight> {
+    if !names::may_tell(&bytes[..end]) {
+        return None;
+    }
     let name = url::name_before(bytes, end);
     match (&bytes[..name.start], &bytes[name]) {
         // The first letter may belong to an escape: `\ncode=`.

@@ -9,7 +9,7 @@ use crate::names::Weight;
 use crate::rules;
 use crate::sealed::{Hit, WITHHELD};
 use crate::suspects::{DEEPEST, Form, Suspect, quoted_name_end};
-use crate::url::{self, Pair, Section};
+use crate::url::{self, Pair, Section, SignIns};
 
 /// The rules that the place alone decides.
 mod by_place {
@@ -47,10 +47,11 @@ impl Look<'_> {
     fn at(&mut self, text: &str, form: Form, depth: usize) {
         let mut keywords = Vec::new();
         let mut withheld = 0;
+        let mut sign_ins = SignIns::default();
         for suspect in self.firewall.suspects(text, form, depth) {
             match suspect {
                 Suspect::Pair { equals, weight } if equals >= withheld => {
-                    withheld = self.pair(text, equals, weight, form).unwrap_or(withheld);
+                    withheld = self.pair(text, equals, weight, form, &mut sign_ins).unwrap_or(withheld);
                 }
                 Suspect::Pair { .. } => {}
                 Suspect::Member { colon } => self.member(text, colon),
@@ -66,13 +67,13 @@ impl Look<'_> {
 
     fn hit(&self, text: &str, range: Range<usize>, rule: &str, part: String) -> Hit {
         let tag = self.firewall.tag(&text[range.clone()]);
-        Hit { range, rule: rule.to_owned(), surface: self.surface, path: String::new(), part, tag }
+        Hit { range, rule: rule.to_owned(), surface: self.surface, path: String::new(), part, tag, is_shape: false }
     }
 
     /// Looks at a `name=value`, and says where the withheld value ends.
-    fn pair(&mut self, text: &str, equals: usize, weight: Weight, form: Form) -> Option<usize> {
+    fn pair(&mut self, text: &str, equals: usize, weight: Weight, form: Form, sign_ins: &mut SignIns) -> Option<usize> {
+        let rule = rule_for(text, &url::glance(text, equals, form), weight, form, sign_ins)?;
         let pair = url::pair(text, equals, form);
-        let rule = rule_for(text, &pair, weight, form)?;
         let end = pair.value.end;
         let part = format!("{}{}", pair.section.sign(), shown(&text[pair.name]));
         self.hits.push(self.hit(text, pair.value, rule, part));
@@ -123,28 +124,37 @@ impl Look<'_> {
             for found in rule.regex.captures_iter(text) {
                 let Some(secret) = found.name("secret").or_else(|| found.get(0)) else { continue };
                 if rules::entropy(secret.as_str().as_bytes()) >= rule.entropy && !is_placeholder(secret.as_str()) {
-                    self.hits.push(self.hit(text, secret.range(), &rule.id, rule.id.clone()));
+                    let hit = self.hit(text, secret.range(), &rule.id, rule.id.clone());
+                    self.hits.push(Hit { is_shape: true, ..hit });
                 }
             }
         }
     }
 }
 
-/// The rule by which a pair's value is withheld.
-pub(crate) fn rule_for(text: &str, pair: &Pair, weight: Weight, form: Form) -> Option<&'static str> {
+/// The rule by which a pair's value is withheld. The beginning of the value is enough.
+pub(crate) fn rule_for(
+    text: &str,
+    pair: &Pair,
+    weight: Weight,
+    form: Form,
+    sign_ins: &mut SignIns,
+) -> Option<&'static str> {
     let value = &text[pair.value.clone()];
     let in_address = pair.section != Section::Bare;
+    // Nothing so long only stands for a value. (Four bytes less, lest a character was cut at the end.)
+    let is_long = value.len() > url::GLANCE - 4 - url::PUNCTUATION;
     let rule = match weight {
-        Weight::Secret if in_address || !is_code(&text[pair.name.clone()], value) => by_place::PARAMETER,
+        Weight::Secret if in_address || is_long || !is_code(&text[pair.name.clone()], value) => by_place::PARAMETER,
         Weight::InAddress if in_address => by_place::PARAMETER,
-        Weight::Suspicious if in_address && looks_random(value) => by_place::RANDOM_PARAMETER,
+        Weight::Suspicious if in_address && looks_random(value, form) => by_place::RANDOM_PARAMETER,
         // `state=CA` and `code=US` are no secrets even there.
-        Weight::SignIn if in_address && value.len() > 2 && url::is_sign_in(text, pair.name.start, form) => {
+        Weight::SignIn if in_address && value.len() > 2 && sign_ins.holds(text.as_bytes(), pair.name.start, form) => {
             by_place::SIGN_IN_PARAMETER
         }
         _ => return None,
     };
-    (!is_placeholder(value)).then_some(rule)
+    (is_long || !is_placeholder(value)).then_some(rule)
 }
 
 /// The runs of a text that are still encoded, up to the separators around them.
@@ -202,17 +212,20 @@ fn starts_with_ignoring_case(text: &str, lead: &str) -> bool {
     text.as_bytes().get(..lead.len()).is_some_and(|start| start.eq_ignore_ascii_case(lead.as_bytes()))
 }
 
-/// Values longer than this are judged by their beginning.
-const JUDGED: usize = 512;
-
 /// Whether a value looks made by a machine: a long run of letters and digits mixed, not `piano-sonata-no-14`.
-fn looks_random(value: &str) -> bool {
-    let value = &value.as_bytes()[..value.len().min(JUDGED)];
+fn looks_random(value: &str, form: Form) -> bool {
     let is_mixed = |run: &[u8]| {
         let digits = run.iter().filter(|byte| byte.is_ascii_digit()).count();
         let upper = run.iter().filter(|byte| byte.is_ascii_uppercase()).count();
         let letters = run.len() - digits;
         (run.len() >= 8 && digits >= 2 && letters >= 2) || (run.len() >= 20 && upper >= 4 && letters - upper >= 4)
     };
-    value.len() >= 16 && rules::entropy(value) >= 3.0 && value.split(|byte| !byte.is_ascii_alphanumeric()).any(is_mixed)
+    // For the close look it ends where prose would. The quick one, which does not know the form, sees at least as
+    // much, and so suspects whatever the close one withholds.
+    let ends = |&byte: &u8| !form.is_quick() && (url::ends_prose(byte) || byte == b'\\');
+    let value = value.as_bytes();
+    let value = &value[..value.iter().position(ends).unwrap_or(value.len())];
+    value.len() >= 16
+        && (form.is_quick() || rules::entropy(value) >= 3.0)
+        && value.split(|byte| !byte.is_ascii_alphanumeric()).any(is_mixed)
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::suspects::Form;
 
 /// How far the way back to an address's start is walked.
-const LOOK_BACK: usize = 4096;
+const LOOK_BACK: usize = 1024;
 
 /// A name is judged by its end, so that no more than this is taken.
 const LONGEST_NAME: usize = 64;
@@ -53,7 +53,7 @@ pub(crate) fn ends_prose(byte: u8) -> bool {
 /// Whether an address (or any other token) ends at this byte.
 fn ends_token(byte: u8, form: Form) -> bool {
     match form {
-        Form::Address => false,
+        Form::Address | Form::Unclear => false,
         Form::Prose => ends_prose(byte),
         // In raw JSON it is not known yet whether a string is one address as a whole.
         Form::Json => byte == b'"',
@@ -71,9 +71,13 @@ pub(crate) fn holds_a_document(address: &str) -> bool {
 
 /// The token around `at`, from `floor` on.
 pub(crate) fn token(bytes: &[u8], at: usize, floor: usize, form: Form) -> Range<usize> {
-    let start = bytes[floor..at].iter().rposition(|&byte| ends_token(byte, form)).map_or(floor, |end| floor + end + 1);
+    let start = token_start(bytes, at, floor, form);
     let end = bytes[at..].iter().position(|&byte| ends_token(byte, form)).map_or(bytes.len(), |end| at + end);
     start..end
+}
+
+fn token_start(bytes: &[u8], at: usize, floor: usize, form: Form) -> usize {
+    bytes[floor..at].iter().rposition(|&byte| ends_token(byte, form)).map_or(floor, |end| floor + end + 1)
 }
 
 fn is_name_byte(byte: u8) -> bool {
@@ -96,13 +100,21 @@ pub(crate) fn pair(text: &str, equals: usize, form: Form) -> Pair {
     Pair { name, value, section }
 }
 
+/// As much of a value as is needed to judge it. Most are not withheld, and each may reach to the end of a long text.
+pub(crate) const GLANCE: usize = 512;
+
+/// The pair around the `=` at `equals`, with no more than the beginning of its value.
+pub(crate) fn glance(text: &str, equals: usize, form: Form) -> Pair {
+    pair(&text[..text.floor_char_boundary(equals + 1 + GLANCE)], equals, form)
+}
+
 fn section(bytes: &[u8], name: usize, form: Form) -> Section {
     let floor = name.saturating_sub(LOOK_BACK);
-    let before = &bytes[token(bytes, name, floor, form).start.min(name)..name];
+    let before = &bytes[token_start(bytes, name, floor, form)..name];
     match before.last() {
-        None if form == Form::Prose => return Section::Bare,
-        Some(b'?' | b'&' | b'#' | b';' | b'/' | b'!') | None => {}
-        Some(_) => return Section::Bare,
+        Some(b'?' | b'&' | b'#' | b';' | b'/' | b'!') => {}
+        _ if form == Form::Prose => return Section::Bare,
+        _ => {}
     }
     if before.contains(&b'#') || (form == Form::Address && floor > 0) {
         // Too far from the start to know: in a fragment a value may hold more signs, so that more is withheld.
@@ -119,10 +131,12 @@ fn value(bytes: &[u8], start: usize, section: Section, form: Form) -> Range<usiz
     while let Some(&byte) = bytes.get(end) {
         let ends = match byte {
             b'&' => true,
+            // What comes behind is not clear yet; the more is taken, the more is suspected.
+            _ if form.is_quick() => ends_token(byte, form),
             b'#' => section != Section::Fragment || pair_begins(bytes, end + 1),
             b'?' | b'/' if section == Section::Path => true,
             b'?' | b';' | b',' | b'|' => pair_begins(bytes, end + 1),
-            b'\\' if form != Form::Address => {
+            b'\\' if form == Form::Prose => {
                 matches!(bytes.get(end + 1), Some(b'"' | b'\'' | b'n' | b'r' | b't' | b'\\'))
             }
             _ => ends_token(byte, form),
@@ -132,7 +146,7 @@ fn value(bytes: &[u8], start: usize, section: Section, form: Form) -> Range<usiz
         }
         end += 1;
     }
-    if form == Form::Address {
+    if form != Form::Prose {
         return start..end;
     }
     if end == start
@@ -151,25 +165,27 @@ fn pair_begins(bytes: &[u8], at: usize) -> bool {
     name > 0 && rest.get(name) == Some(&b'=') && !matches!(rest.get(name + 1), None | Some(b'='))
 }
 
+/// Signs that are taken for a sentence's own, at most.
+pub(crate) const PUNCTUATION: usize = 8;
+
 /// Where a value in prose ends without the sentence's own punctuation.
 fn without_punctuation(bytes: &[u8], value: Range<usize>) -> usize {
-    let mut end = value.end;
-    while end > value.start {
-        let inside = &bytes[value.start..end];
-        let count = |sought: u8| inside.iter().filter(|&&byte| byte == sought).count();
-        let trailing = match inside[inside.len() - 1] {
-            b'.' | b',' | b';' | b':' | b'!' | b'?' | b'*' => true,
-            b')' => count(b')') > count(b'('),
-            b']' => count(b']') > count(b'['),
-            b'}' => count(b'}') > count(b'{'),
-            _ => false,
+    let trailing = |end: &usize| {
+        let inside = &bytes[value.start..*end];
+        let is_odd = |open: u8, close: u8| {
+            let count = |sought: u8| inside.iter().filter(|&&byte| byte == sought).count();
+            count(close) > count(open)
         };
-        if !trailing {
-            break;
+        match inside.last() {
+            Some(b'.' | b',' | b';' | b':' | b'!' | b'?' | b'*') => true,
+            Some(b')') => is_odd(b'(', b')'),
+            Some(b']') => is_odd(b'[', b']'),
+            Some(b'}') => is_odd(b'{', b'}'),
+            _ => false,
         }
-        end -= 1;
-    }
-    end
+    };
+    let signs = (value.start..=value.end).rev().take(PUNCTUATION).take_while(trailing).count();
+    value.end - signs
 }
 
 /// The inside of the quotes that open at `at`, also escaped ones. Without a closing quote, all that is left.
@@ -190,38 +206,81 @@ pub(crate) fn quoted(bytes: &[u8], at: usize) -> Option<Range<usize>> {
     Some(start..end)
 }
 
-/// The userinfo of the authority that the `@` at `at` stands in. Nothing before `floor` is looked at.
-pub(crate) fn userinfo(bytes: &[u8], at: usize, floor: usize, form: Form) -> Option<Range<usize>> {
-    let ends_authority = |byte: u8| match byte {
-        b'/' | b'\\' | b'?' | b'#' => true,
-        b'"' => form != Form::Address,
-        _ => form == Form::Prose && ends_prose(byte),
-    };
-    let stop = bytes[floor..at].iter().rposition(|&byte| ends_authority(byte)).map(|stop| floor + stop);
-    let mut start = stop.map_or(floor, |stop| stop + 1);
-    let slashes = bytes[floor..start].iter().rev().take_while(|&&byte| matches!(byte, b'/' | b'\\')).count();
-    let before = &bytes[floor..start - slashes];
-    let after_scheme = before.ends_with(b":");
-    let is_authority = match slashes {
-        // A browser reads `https:user@host` and `https:/user@host` as if both slashes were there.
-        0 => {
-            let run = &bytes[start..at];
-            let scheme = run.iter().position(|&byte| byte == b':').filter(|&colon| is_special(&run[..colon]));
-            start += scheme.map_or(0, |colon| colon + 1);
-            scheme.is_some()
-        }
-        1 => after_scheme && is_special(&before[..before.len() - 1]),
-        _ if after_scheme => true,
-        // Without a scheme, `//bob@example.com` may be a comment; a password makes it an authority.
-        _ => !before.last().is_some_and(u8::is_ascii_alphanumeric) && bytes[start..at].contains(&b':'),
-    };
-    if !is_authority {
-        return None;
-    }
-    let authority = bytes[start..].iter().position(|&byte| ends_authority(byte)).map_or(bytes.len(), |end| start + end);
-    let last = memchr::memrchr(b'@', &bytes[start..authority])?;
-    Some(start..start + last)
+/// Finds userinfo while walking from one `@` of a text to the next, so that no byte is looked at twice.
+pub(crate) struct Authorities<'a> {
+    bytes: &'a [u8],
+    form: Form,
+    looked_at: usize,
+    /// Behind the last byte that ends an authority.
+    start: usize,
+    /// Behind `https:` or the like without slashes, if one stands since `start`.
+    behind_scheme: Option<usize>,
+    holds_colon: bool,
+    /// The last userinfo found ends here.
+    done: usize,
 }
+
+impl<'a> Authorities<'a> {
+    pub(crate) fn of(bytes: &'a [u8], form: Form) -> Self {
+        Self { bytes, form, looked_at: 0, start: 0, behind_scheme: None, holds_colon: false, done: 0 }
+    }
+
+    fn ends_authority(&self, index: usize) -> bool {
+        match self.bytes[index] {
+            b'/' | b'?' | b'#' => true,
+            // In raw JSON an escaped quote may belong to the userinfo; only a bare one surely ends the string.
+            b'\\' => self.form != Form::Json || self.bytes.get(index + 1) != Some(&b'"'),
+            b'"' => match self.form {
+                Form::Json => !self.bytes[..index].ends_with(b"\\"),
+                Form::Prose => true,
+                Form::Address | Form::Unclear => false,
+            },
+            byte => self.form == Form::Prose && ends_prose(byte),
+        }
+    }
+
+    /// The userinfo that the `@` at `at` belongs to, if it does and is not known yet.
+    pub(crate) fn userinfo_at(&mut self, at: usize) -> Option<Range<usize>> {
+        for index in self.looked_at..at {
+            if self.ends_authority(index) {
+                (self.start, self.behind_scheme, self.holds_colon) = (index + 1, None, false);
+            } else if self.bytes[index] == b':' {
+                self.holds_colon = true;
+                if self.behind_scheme.is_none() && is_special(&self.bytes[..index]) {
+                    self.behind_scheme = Some(index + 1);
+                }
+            }
+        }
+        self.looked_at = at;
+        if at <= self.done {
+            return None;
+        }
+        let start = self.authority()?;
+        let end = (start..self.bytes.len()).find(|&index| self.ends_authority(index)).unwrap_or(self.bytes.len());
+        self.done = start + memchr::memrchr(b'@', &self.bytes[start..end])?;
+        Some(start..self.done)
+    }
+
+    /// Where the authority that we are in begins, if it is one.
+    fn authority(&self) -> Option<usize> {
+        let before = &self.bytes[..self.start];
+        let slashes = before.iter().rev().take(SLASHES).take_while(|&&byte| matches!(byte, b'/' | b'\\')).count();
+        let before = &before[..before.len() - slashes];
+        let scheme = before.strip_suffix(b":");
+        let is_authority = match slashes {
+            // A browser reads `https:user@host` and `https:/user@host` as if both slashes were there.
+            0 => return self.behind_scheme,
+            1 => scheme.is_some_and(is_special),
+            _ if scheme.is_some() => true,
+            // Without a scheme, `//bob@example.com` may be a comment; a password makes it an authority.
+            _ => self.holds_colon && before.last().is_none_or(|&byte| ends_prose(byte) || matches!(byte, b'(' | b'=')),
+        };
+        is_authority.then_some(self.start)
+    }
+}
+
+/// Slashes (and JSON's backslashes before them) in front of an authority, at most.
+const SLASHES: usize = 16;
 
 /// Whether these bytes end with a scheme for which browsers forgive missing slashes.
 fn is_special(before: &[u8]) -> bool {
@@ -252,11 +311,25 @@ const SIGN_IN: [&str; 18] = [
     "id_token=",
 ];
 
-/// Whether the address around `at` takes part in a sign-in.
-pub(crate) fn is_sign_in(text: &str, at: usize, form: Form) -> bool {
-    let bytes = text.as_bytes();
-    let token = token(bytes, at, at.saturating_sub(LOOK_BACK), form);
-    let near = bytes[token.start..token.end.min(at + LOOK_BACK)].to_ascii_lowercase();
-    let holds = |sought: &str| memchr::memmem::find(&near, sought.as_bytes()).is_some();
-    SIGN_IN.iter().any(|sign| holds(sign))
+/// Says of each address whether it takes part in a sign-in, and remembers it for the next pair of the same one.
+#[derive(Default)]
+pub(crate) struct SignIns {
+    token: Range<usize>,
+    is_sign_in: bool,
+}
+
+impl SignIns {
+    /// Whether the address around `at` takes part in a sign-in. Asked in the order of the text.
+    ///
+    /// The quick look and the close one must agree, so that an address ends at a quote for both.
+    pub(crate) fn holds(&mut self, bytes: &[u8], at: usize, form: Form) -> bool {
+        if !self.token.contains(&at) {
+            let form = if form == Form::Address { Form::Json } else { form };
+            self.token = token(bytes, at, self.token.end.min(at), form);
+            let address = bytes[self.token.clone()].to_ascii_lowercase();
+            let holds = |sign: &&str| memchr::memmem::find(&address, sign.as_bytes()).is_some();
+            self.is_sign_in = SIGN_IN.iter().any(holds);
+        }
+        self.is_sign_in
+    }
 }

@@ -1,6 +1,6 @@
 //! What holds for every text.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::expect_used, reason = "a test")]
 
 use std::sync::LazyLock;
 
@@ -148,7 +148,7 @@ fn surface() -> impl Strategy<Value = Surface> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 60000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn texts(surface in surface(), text in text()) {
@@ -182,8 +182,9 @@ proptest! {
     #[test]
     fn nothing_hides_in_a_message(address in any::<bool>(), text in text()) {
         let (field, surface) = if address { ("url", Surface::Url) } else { ("note", Surface::Text) };
-        let alone = FIREWALL.seal_text(surface, &text);
-        prop_assume!(!text.trim_start().starts_with(['{', '[']));
+        // A string that is JSON itself is read as such, which is another matter.
+        let text = text.trim_start_matches(|sign: char| sign.is_whitespace() || matches!(sign, '{' | '['));
+        let alone = FIREWALL.seal_text(surface, text);
         let message = serde_json::json!({ field: text }).to_string();
         let sealed = FIREWALL.seal_json(message);
         let expected = serde_json::json!({ field: alone.egress.as_str() }).to_string();

@@ -1,6 +1,6 @@
 //! What must pass unchanged, byte for byte.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::expect_used, reason = "a test")]
 
 use tabwarden_firewall::{Firewall, Surface};
 

@@ -1,6 +1,6 @@
 //! What is withheld, and that nothing else of the text changes.
 
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::expect_used, reason = "a test")]
 
 use tabwarden_firewall::{Finding, Firewall, Surface};
 
