@@ -47,8 +47,9 @@ pub(crate) struct Hit {
     /// The part of the text, as `?access_token`. Empty where the path says it all.
     pub(crate) part: String,
     pub(crate) tag: u16,
-    /// Whether its own look told it, and not the place where it stands.
-    pub(crate) is_shape: bool,
+    /// Whether the text around it reads the same with the mark in its place. A shape may end in the middle of a name
+    /// or a value, and a decoded text may be cut otherwise than its source.
+    pub(crate) is_settled: bool,
 }
 
 impl Sealed {
@@ -75,14 +76,13 @@ impl Sealed {
 const ROUNDS: usize = 4;
 
 /// Orders hits and joins those that touch, so that each run is replaced once. The widest one names it.
-/// Also says whether that settles it. A shape may end in the middle of a name or a value, and what is left beside
-/// its mark may read differently.
+/// Also says whether that settles it, or the result must be looked at again.
 ///
 /// Neighbours are joined as well: two marks side by side would be sealed into one the next time.
 fn merge(mut hits: Vec<Hit>) -> (Vec<Hit>, bool) {
     hits.sort_by_key(|hit| (hit.range.start, Reverse(hit.range.end)));
     let mut merged: Vec<Hit> = Vec::with_capacity(hits.len());
-    let settled = hits.iter().all(|hit| !hit.is_shape);
+    let settled = hits.iter().all(|hit| hit.is_settled);
     for hit in hits {
         match merged.last_mut() {
             Some(last) if hit.range.start <= last.range.end => {

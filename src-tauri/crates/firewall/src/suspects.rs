@@ -109,8 +109,8 @@ impl Firewall {
     }
 
     fn is_worth_decoding(&self, token: &str, depth: usize) -> bool {
-        depth >= DEEPEST
-            || decode::peel(token).is_some_and(|layer| !self.suspects(&layer.text, Form::Unclear, depth + 1).is_empty())
+        let is_worth = |text: &str| !self.suspects(text, Form::Unclear, depth + 1).is_empty();
+        depth >= DEEPEST || decode::peel(token).is_some_and(|layer| is_worth(&layer.text))
     }
 }
 

@@ -25,14 +25,17 @@ impl Firewall {
     /// All secrets in `text`. They may overlap.
     pub(crate) fn look(&self, text: &str, form: Form, surface: Surface) -> Vec<Hit> {
         let form = if form == Form::Address && url::holds_a_document(text) { Form::Prose } else { form };
-        let mut look = Look { firewall: self, surface, hits: Vec::new() };
+        let mut look = Look { firewall: self, surface, hits: Vec::new(), is_decoded: false };
         look.at(text, form, 0);
+        if look.is_decoded {
+            look.hits.iter_mut().for_each(|hit| hit.is_settled = false);
+        }
         look.hits
     }
 
     /// The hit of a field whose name makes it secret, if there is something to withhold.
     pub(crate) fn field_hit(&self, text: &str, range: Range<usize>, surface: Surface) -> Option<Hit> {
-        let look = Look { firewall: self, surface, hits: Vec::new() };
+        let look = Look { firewall: self, surface, hits: Vec::new(), is_decoded: false };
         (!is_placeholder(&text[range.clone()])).then(|| look.hit(text, range, by_place::FIELD, String::new()))
     }
 }
@@ -41,6 +44,8 @@ struct Look<'f> {
     firewall: &'f Firewall,
     surface: Surface,
     hits: Vec<Hit>,
+    /// Whether a layer of encoding was taken off.
+    is_decoded: bool,
 }
 
 impl Look<'_> {
@@ -67,7 +72,7 @@ impl Look<'_> {
 
     fn hit(&self, text: &str, range: Range<usize>, rule: &str, part: String) -> Hit {
         let tag = self.firewall.tag(&text[range.clone()]);
-        Hit { range, rule: rule.to_owned(), surface: self.surface, path: String::new(), part, tag, is_shape: false }
+        Hit { range, rule: rule.to_owned(), surface: self.surface, path: String::new(), part, tag, is_settled: true }
     }
 
     /// Looks at a `name=value`, and says where the withheld value ends.
@@ -113,6 +118,7 @@ impl Look<'_> {
             for hit in &mut self.hits[outer..] {
                 hit.range = layer.source(&hit.range);
             }
+            self.is_decoded = true;
         }
     }
 
@@ -125,7 +131,7 @@ impl Look<'_> {
                 let Some(secret) = found.name("secret").or_else(|| found.get(0)) else { continue };
                 if rules::entropy(secret.as_str().as_bytes()) >= rule.entropy && !is_placeholder(secret.as_str()) {
                     let hit = self.hit(text, secret.range(), &rule.id, rule.id.clone());
-                    self.hits.push(Hit { is_shape: true, ..hit });
+                    self.hits.push(Hit { is_settled: false, ..hit });
                 }
             }
         }

@@ -228,8 +228,8 @@ impl<'a> Authorities<'a> {
     fn ends_authority(&self, index: usize) -> bool {
         match self.bytes[index] {
             b'/' | b'?' | b'#' => true,
-            // In raw JSON an escaped quote may belong to the userinfo; only a bare one surely ends the string.
-            b'\\' => self.form != Form::Json || self.bytes.get(index + 1) != Some(&b'"'),
+            // In raw JSON what is escaped may belong to the userinfo; only a bare quote surely ends the string.
+            b'\\' => !self.form.is_quick() || matches!(self.bytes.get(index + 1), Some(b'/' | b'\\')),
             b'"' => match self.form {
                 Form::Json => !self.bytes[..index].ends_with(b"\\"),
                 Form::Prose => true,
