@@ -1,18 +1,15 @@
-//! Tabwarden, the desktop shell: the command line, the window, and how the parts are put together.
+//! Tabwarden, the desktop shell: the command line, and how the parts are put together.
+//!
+//! Two programs use it: `tabwarden`, which serves, bridges and answers questions, and `tabwarden-window`, which adds
+//! the window.
 
-mod cli;
-mod commands;
-mod feed;
-mod log;
-mod places;
-mod questions;
-mod serving;
-mod setup;
-mod status;
-mod token;
-mod tray;
-mod views;
-mod window;
+pub mod cli;
+pub mod log;
+pub mod places;
+pub mod serving;
+pub mod setup;
+pub mod status;
+pub mod token;
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -20,38 +17,47 @@ use std::sync::Arc;
 
 use clap::Parser as _;
 use tabwarden_firewall::{Firewall, Surface};
-use tabwarden_gateway::SocketError;
+use tabwarden_gateway::bridge;
 
 use crate::cli::{Cli, Command, PlaceArgs, ServingArgs};
-use crate::serving::{Ground, Serving, StartError};
+use crate::serving::{Ground, Serving};
 use crate::setup::{BridgeCommand, ClientName};
 
-/// Runs the program and returns its exit status: 0 done, 1 failed, 2 misused.
-pub fn run() -> ExitCode {
-    let Cli { command, places, serving } = Cli::parse();
+/// The program with the window, which lies beside this one.
+const WINDOW_PROGRAM: &str = if cfg!(windows) { "tabwarden-window.exe" } else { "tabwarden-window" };
+
+/// How a program ends. The errors that end it are only shown, never decided by.
+pub type Done = Result<(), Box<dyn std::error::Error>>;
+
+/// Reads the command line, raises the firewall, starts the log and does `work`. The exit status: 0 done, 1 failed,
+/// 2 misused.
+pub fn main(work: impl FnOnce(Cli, Arc<Firewall>) -> Done) -> ExitCode {
+    let cli = Cli::parse();
     let firewall = match Firewall::built_in(rand::random()) {
         Ok(firewall) => Arc::new(firewall),
-        // Without a firewall nothing may leave, not even what is wrong with it beyond the rule's name.
+        // Its message names a rule and a place, nothing that could be a secret.
         Err(error) => return complain(None, &error),
     };
-    if let Err(error) = log::start(places.log.as_deref(), Arc::clone(&firewall)) {
+    if let Err(error) = log::start(cli.places.log.as_deref(), Arc::clone(&firewall)) {
         return complain(Some(&firewall), &error);
     }
-    let done = match command {
-        None => open_window(&places, &serving, Arc::clone(&firewall)),
-        Some(Command::Serve { headless }) => serve(&places, &serving, headless, Arc::clone(&firewall)),
-        Some(Command::Mcp { no_start }) => bridge(&places, &serving, no_start),
-        Some(Command::Status { json }) => status(&places, json),
-        Some(Command::Setup { client, write }) => set_up(&places, client, write),
-    };
-    match done {
+    match work(cli, Arc::clone(&firewall)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => complain(Some(&firewall), error.as_ref()),
     }
 }
 
-/// The errors that end the program are only shown, never decided by.
-type Done = Result<(), Box<dyn std::error::Error>>;
+/// What `tabwarden` does.
+pub fn tabwarden(cli: Cli, firewall: Arc<Firewall>) -> Done {
+    let Cli { command, places, serving } = cli;
+    match command {
+        None => open_window(),
+        Some(Command::Serve { headless }) => serve(&places, &serving, headless, firewall),
+        Some(Command::Mcp { no_start }) => run_bridge(&places, &serving, no_start),
+        Some(Command::Status { json }) => print_status(&places, json),
+        Some(Command::Setup { client, write }) => set_up(&places, client, write),
+    }
+}
 
 /// Says what went wrong, on stderr.
 fn complain(firewall: Option<&Firewall>, error: &dyn std::error::Error) -> ExitCode {
@@ -71,16 +77,30 @@ fn say(text: &str) {
     let _ = writeln!(out, "{text}").and_then(|()| out.flush());
 }
 
-fn open_window(places: &PlaceArgs, args: &ServingArgs, firewall: Arc<Firewall>) -> Done {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let ground = match Ground::take(places) {
-        Ok(ground) => ground,
-        Err(StartError::Socket(SocketError::InUse { path })) => {
-            return Ok(runtime.block_on(status::show_running(&path))?);
-        }
-        Err(error) => return Err(error.into()),
-    };
-    Ok(window::run(&runtime, ground, places, args, firewall)?)
+/// The program with the window cannot be started.
+#[derive(Debug, thiserror::Error)]
+#[error("The window's program {} cannot be started ({source}). Install Tabwarden anew, or build all of it with `cargo build`.", path.display())]
+struct NoWindowProgram {
+    path: std::path::PathBuf,
+    source: std::io::Error,
+}
+
+/// Becomes the program with the window, with the same arguments.
+fn open_window() -> Done {
+    let path = std::env::current_exe()?.with_file_name(WINDOW_PROGRAM);
+    let mut program = std::process::Command::new(&path);
+    program.args(std::env::args_os().skip(1));
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt as _;
+        let source = program.exec();
+        Err(NoWindowProgram { path, source }.into())
+    }
+    #[cfg(not(unix))]
+    {
+        let status = program.status().map_err(|source| NoWindowProgram { path, source })?;
+        std::process::exit(status.code().unwrap_or(1))
+    }
 }
 
 fn serve(places: &PlaceArgs, args: &ServingArgs, headless: bool, firewall: Arc<Firewall>) -> Done {
@@ -95,11 +115,11 @@ fn serve(places: &PlaceArgs, args: &ServingArgs, headless: bool, firewall: Arc<F
     })
 }
 
-fn bridge(places: &PlaceArgs, args: &ServingArgs, no_start: bool) -> Done {
+fn run_bridge(places: &PlaceArgs, args: &ServingArgs, no_start: bool) -> Done {
     let socket = serving::socket_path(places)?;
     let start = if no_start { None } else { Some(start_command(places, args)?) };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(tabwarden_gateway::bridge::run(tabwarden_gateway::bridge::BridgeConfig { socket, start }));
+    let done = runtime.block_on(bridge::run(bridge::BridgeConfig { socket, start }));
     // A read of stdin that still waits must not hold the process.
     runtime.shutdown_background();
     Ok(done?)
@@ -108,7 +128,7 @@ fn bridge(places: &PlaceArgs, args: &ServingArgs, no_start: bool) -> Done {
 /// How the bridge starts Tabwarden: with its window where there is a display, without one otherwise.
 fn start_command(places: &PlaceArgs, args: &ServingArgs) -> std::io::Result<std::process::Command> {
     let mut command = std::process::Command::new(std::env::current_exe()?);
-    if !window::has_display() {
+    if !has_display() {
         command.args(["serve", "--headless"]);
     }
     let paths = [
@@ -131,7 +151,13 @@ fn start_command(places: &PlaceArgs, args: &ServingArgs) -> std::io::Result<std:
     Ok(command)
 }
 
-fn status(places: &PlaceArgs, json: bool) -> Done {
+/// Whether a window can be opened here.
+pub fn has_display() -> bool {
+    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !cfg!(target_os = "linux") || set("DISPLAY") || set("WAYLAND_DISPLAY")
+}
+
+fn print_status(places: &PlaceArgs, json: bool) -> Done {
     let socket = serving::socket_path(places)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let answer = runtime.block_on(status::ask(socket.as_path()))?;

@@ -59,9 +59,10 @@ pub struct BridgeCommand {
 }
 
 impl BridgeCommand {
-    /// This program's bridge, for the socket and data folder that were named on the command line.
+    /// The bridge of the `tabwarden` that lies in this program's folder, for the socket and data folder that were named on the command line.
     pub fn of_this_program(places: &crate::cli::PlaceArgs) -> Self {
-        let program = std::env::current_exe().map_or_else(|_| ENTRY.to_owned(), |p| p.display().to_string());
+        let beside = |here: PathBuf| here.with_file_name(if cfg!(windows) { "tabwarden.exe" } else { "tabwarden" });
+        let program = std::env::current_exe().map_or_else(|_| ENTRY.to_owned(), |p| beside(p).display().to_string());
         let mut args = vec!["mcp".to_owned()];
         for (option, path) in [("--socket", &places.socket), ("--data-dir", &places.data_dir)] {
             if let Some(path) = path {

@@ -5,7 +5,7 @@ use tauri::image::Image;
 use tauri::menu::{Menu, MenuItem};
 use tauri::tray::{MouseButton, MouseButtonState, TrayIconBuilder, TrayIconEvent};
 
-use crate::window;
+use crate::app;
 
 const SHOW: &str = "show";
 const QUIT: &str = "quit";
@@ -20,18 +20,18 @@ pub fn build(app: &App) -> tauri::Result<()> {
         ],
     )?;
     TrayIconBuilder::with_id("main")
-        .icon(Image::from_bytes(include_bytes!("../../icons/tray.png"))?)
+        .icon(Image::from_bytes(include_bytes!("../../../icons/tray.png"))?)
         .tooltip("Tabwarden")
         .menu(&menu)
         .show_menu_on_left_click(false)
         .on_menu_event(|app, event| match event.id().as_ref() {
-            SHOW => window::raise(app),
+            SHOW => app::raise(app),
             QUIT => app.exit(0),
             _ => {}
         })
         .on_tray_icon_event(|tray, event| {
             if let TrayIconEvent::Click { button: MouseButton::Left, button_state: MouseButtonState::Up, .. } = event {
-                window::raise(tray.app_handle());
+                app::raise(tray.app_handle());
             }
         })
         .build(app)?;

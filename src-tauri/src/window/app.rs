@@ -2,17 +2,20 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tabwarden_app::cli::Cli;
+use tabwarden_app::has_display;
+use tabwarden_app::serving::{Ground, Serving, StartError, asked_to_stop};
+use tabwarden_app::setup::BridgeCommand;
 use tabwarden_contract::ServerView;
-use tabwarden_gateway::Asker;
+use tabwarden_domain::Presence;
+use tabwarden_firewall::Firewall;
+use tabwarden_gateway::{Asker, Gateway};
 use tauri::{AppHandle, Manager, RunEvent, WindowEvent};
 use tokio::runtime::Runtime;
 
-use crate::cli::{PlaceArgs, ServingArgs};
 use crate::commands;
 use crate::feed::Feed;
 use crate::questions;
-use crate::serving::{Ground, Serving, StartError, asked_to_stop};
-use crate::setup::BridgeCommand;
 use crate::tray;
 
 /// The label of the one window.
@@ -32,26 +35,19 @@ pub enum WindowError {
     Tauri(#[from] tauri::Error),
 }
 
-/// Whether a window can be opened here.
-pub fn has_display() -> bool {
-    let set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-    !cfg!(target_os = "linux") || set("DISPLAY") || set("WAYLAND_DISPLAY")
-}
-
 /// Serves with a window, until the user quits.
 pub fn run(
     runtime: &Runtime,
     ground: Ground,
-    places: &PlaceArgs,
-    args: &ServingArgs,
-    firewall: Arc<tabwarden_firewall::Firewall>,
+    cli: &Cli,
+    firewall: Arc<Firewall>,
 ) -> Result<(), WindowError> {
     if !has_display() {
         return Err(WindowError::NoDisplay);
     }
     tauri::async_runtime::set(runtime.handle().clone());
     let (asker, asked) = Asker::channel();
-    let serving = runtime.block_on(Serving::start(ground, args, false, firewall, Some(asker)))?;
+    let serving = runtime.block_on(Serving::start(ground, &cli.serving, false, firewall, Some(asker)))?;
     let gateway = serving.gateway.clone();
     let feed = Feed::new(
         gateway.clone(),
@@ -68,7 +64,7 @@ pub fn run(
         .plugin(tauri_plugin_window_state::Builder::new().build())
         .manage(feed)
         .manage(gateway.clone())
-        .manage(BridgeCommand::of_this_program(places))
+        .manage(BridgeCommand::of_this_program(&cli.places))
         .invoke_handler(tauri::generate_handler![
             commands::snapshot,
             commands::subscribe,
@@ -113,8 +109,8 @@ pub fn run(
 }
 
 fn agents_are_connected(app: &AppHandle) -> bool {
-    app.state::<tabwarden_gateway::Gateway>().sessions().iter().any(|session| {
-        session.presence == tabwarden_domain::Presence::Connected
+    app.state::<Gateway>().sessions().iter().any(|session| {
+        session.presence == Presence::Connected
     })
 }
 
@@ -128,7 +124,7 @@ pub fn raise(app: &AppHandle) {
 }
 
 /// A second `tabwarden` asks the first one to show itself.
-async fn raise_when_asked(app: AppHandle, gateway: tabwarden_gateway::Gateway) {
+async fn raise_when_asked(app: AppHandle, gateway: Gateway) {
     let mut asked = gateway.show_requests();
     while asked.recv().await.is_some() {
         raise(&app);

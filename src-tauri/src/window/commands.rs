@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use tabwarden_app::setup::{BridgeCommand, ClientName};
 use tabwarden_browser::BrowserError;
 use tabwarden_contract::{ActError, ClientSnippet};
 use tabwarden_domain::{TabId, WritePermit};
@@ -11,7 +12,6 @@ use tauri::{AppHandle, State};
 
 use crate::feed::Feed;
 use crate::questions;
-use crate::setup::{BridgeCommand, ClientName};
 use crate::views;
 
 /// Everything at this moment, as the JSON text of a `Snapshot`.

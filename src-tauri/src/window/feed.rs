@@ -8,6 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use jiff::civil::Date;
 use tabwarden_contract::{
     ActivityKind, ActivityRow, BrowserView, LastCall, OutcomeView, ServerView, SessionView, Snapshot, TabView,
     TabsUpdate, Update, WindowView,
@@ -85,19 +86,19 @@ pub struct Noted {
 /// A count that begins anew at each local midnight.
 #[derive(Default)]
 struct WithheldToday {
-    day: Option<time::Date>,
+    day: Option<Date>,
     count: u32,
 }
 
 impl WithheldToday {
-    fn add(&mut self, count: u32, day: time::Date) {
+    fn add(&mut self, count: u32, day: Date) {
         if self.day != Some(day) {
             *self = Self { day: Some(day), count: 0 };
         }
         self.count = self.count.saturating_add(count);
     }
 
-    fn count(&self, day: time::Date) -> u32 {
+    fn count(&self, day: Date) -> u32 {
         if self.day == Some(day) { self.count } else { 0 }
     }
 }
@@ -380,7 +381,7 @@ fn tab_text(tab: Option<&TabId>) -> Option<String> {
     tab.map(ToString::to_string)
 }
 
-/// The local date; UTC's where the local offset cannot be told.
-fn today() -> time::Date {
-    time::OffsetDateTime::now_local().unwrap_or_else(|_| time::OffsetDateTime::now_utc()).date()
+/// The local date.
+fn today() -> Date {
+    jiff::Zoned::now().date()
 }

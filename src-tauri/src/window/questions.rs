@@ -5,7 +5,7 @@ use tauri::AppHandle;
 use tauri_plugin_dialog::{DialogExt, MessageDialogButtons, MessageDialogKind, MessageDialogResult};
 use tokio::sync::oneshot;
 
-use crate::window;
+use crate::app;
 
 const KEEP: &str = "Keep it open";
 const CLOSE_TAB: &str = "Close the tab, keep the browser";
@@ -41,11 +41,11 @@ fn text(question: &Question) -> String {
     format!("{} wants to close the last browser window ({}).", question.label(), question.title())
 }
 
-async fn show(app: &AppHandle, text: &str, buttons: MessageDialogButtons) -> Option<MessageDialogResult> {
-    window::raise(app);
+async fn show(handle: &AppHandle, text: &str, buttons: MessageDialogButtons) -> Option<MessageDialogResult> {
+    app::raise(handle);
     let (sender, receiver) = oneshot::channel();
-    let mut dialog = app.dialog().message(text).title("Tabwarden").kind(MessageDialogKind::Warning).buttons(buttons);
-    if let Some(parent) = tauri::Manager::get_webview_window(app, "main") {
+    let mut dialog = handle.dialog().message(text).title("Tabwarden").kind(MessageDialogKind::Warning).buttons(buttons);
+    if let Some(parent) = tauri::Manager::get_webview_window(handle, "main") {
         dialog = dialog.parent(&parent);
     }
     dialog.show_with_result(move |result| {
