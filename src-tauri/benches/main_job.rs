@@ -2,6 +2,7 @@
 //!
 //! `cargo xtask bench` runs it. It prints figures and judges nothing: what they should be stands in CONTRIBUTING.md.
 #![allow(clippy::print_stdout, reason = "figures are what it is for")]
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 #[path = "../tests/common/mod.rs"]
 mod common;
@@ -204,7 +205,9 @@ fn samples(count: usize, mut act: impl FnMut()) -> Vec<Duration> {
         act();
         start.elapsed()
     };
-    (0..count / 10).for_each(|_| drop(one()));
+    for _warming_up in 0..count / 10 {
+        one();
+    }
     (0..count).map(|_| one()).collect()
 }
 

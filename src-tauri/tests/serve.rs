@@ -1,4 +1,5 @@
 //! `tabwarden serve` as a user meets it: the real program, the real socket, a real Chromium.
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod common;
 

@@ -1,6 +1,7 @@
 //! The real window, driven through WebKit's own WebDriver, while real agents work in a real Chromium.
 //!
 //! Needs a display and a session bus; `cargo xtask test` brings both.
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 mod common;
 

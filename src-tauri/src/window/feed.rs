@@ -383,5 +383,5 @@ fn tab_text(tab: Option<&TabId>) -> Option<String> {
 
 /// The local date.
 fn today() -> Date {
-    jiff::Zoned::now().date()
+    jiff::ZonedDateTime::now().date()
 }

@@ -1,5 +1,6 @@
 //! What the tests and the benchmark share: a running Tabwarden, a plain MCP client on its socket, a small web server.
 #![allow(dead_code, reason = "each test takes what it needs")]
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpListener;
