@@ -173,3 +173,59 @@ fn a_second_start_shows_the_first_window_and_ends() {
     assert!(ended.success(), "{ended}");
     assert!(window.script("return document.visibilityState", json!([])) == "visible");
 }
+
+/// Presses a button of the native dialog that must appear, and returns the dialog's text.
+fn press_button(name: &str) -> String {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/src-tauri/tests/press_button.py");
+    // Debian's own Python has the accessibility bindings.
+    let output = Command::new("/usr/bin/python3").args([script, name]).output().expect("python3 runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Closes all tabs but one and asks to close that one; the answer comes when the person has decided.
+fn close_the_last(window: &Window, button: &str) -> (Client, Value, Value, String) {
+    let mut codex = window.client("codex");
+    let tabs = codex.tabs();
+    let (last, others) = tabs.split_last().expect("a tab");
+    for tab in others {
+        codex.ok("browser_tab_close", json!({ "tab_id": tab["id"] }));
+    }
+    let id = last["id"].clone();
+    let (answer, said) = std::thread::scope(|scope| {
+        let pressed = scope.spawn(|| press_button(button));
+        let answer = codex.ok("browser_tab_close", json!({ "tab_id": id }));
+        (answer, pressed.join().expect("pressed"))
+    });
+    assert!(said.contains("codex wants to close the last browser window"), "{said}");
+    (codex, id, answer, said)
+}
+
+#[test]
+fn the_person_keeps_the_last_window() {
+    let window = Window::open();
+    let (mut codex, id, answer, _) = close_the_last(&window, "Keep it open");
+    assert_eq!(answer, json!({ "closed": false, "tab_id": id, "reason": "kept_by_user" }));
+    assert_eq!(codex.tabs().len(), 1);
+}
+
+#[test]
+fn the_person_closes_the_last_tab_and_keeps_the_browser() {
+    let window = Window::open();
+    let (mut codex, id, answer, _) = close_the_last(&window, "Close the tab, keep the browser");
+    assert_eq!(answer, json!({ "closed": true, "tab_id": id }));
+    let tabs = codex.tabs();
+    assert_eq!(tabs.len(), 1, "a new-tab page takes its place");
+    assert_ne!(tabs[0]["id"], id);
+}
+
+#[test]
+fn the_person_quits_the_browser() {
+    let window = Window::open();
+    let (mut codex, id, answer, _) = close_the_last(&window, "Close and quit the browser");
+    assert_eq!(answer, json!({ "closed": true, "tab_id": id }));
+    let status = command(&window.socket, &window.data_dir).args(["status", "--json"]).output().expect("status");
+    let status: Value = serde_json::from_slice(&status.stdout).expect("JSON");
+    assert_eq!(status["browser"]["state"], "stopped");
+    assert!(!codex.tabs().is_empty(), "the next call starts it again");
+}
