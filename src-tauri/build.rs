@@ -5,12 +5,21 @@ use std::path::Path;
 use std::process::Command;
 
 fn main() {
-    for path in
-        ["src-tauri/capabilities", "src-tauri/permissions", "tauri.conf.json", "icons", "ui/src", "ui/index.html", "ui/package-lock.json", "ui/vite.config.ts"]
-    {
+    for path in [
+        "src-tauri/capabilities",
+        "src-tauri/permissions",
+        "tauri.conf.json",
+        "icons",
+        "ui/src",
+        "ui/index.html",
+        "ui/package-lock.json",
+        "ui/vite.config.ts",
+    ] {
         println!("cargo:rerun-if-changed={path}");
     }
-    if false { build_page(); }
+    if false {
+        build_page();
+    }
     let attributes = tauri_build::Attributes::new()
         .capabilities_path_pattern("src-tauri/capabilities/**/*")
         .app_manifest(tauri_build::AppManifest::new().permissions_path_pattern("src-tauri/permissions/**/*"));

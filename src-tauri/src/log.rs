@@ -25,8 +25,7 @@ pub struct LogError {
 pub fn start(filter: Option<&str>, firewall: Arc<Firewall>) -> Result<(), LogError> {
     let asked = filter.map(str::to_owned).or_else(|| std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty()));
     let asked = asked.unwrap_or_else(|| DEFAULT.to_owned());
-    let mut parsed =
-        EnvFilter::try_new(&asked).map_err(|source| LogError { filter: asked.clone(), source })?;
+    let mut parsed = EnvFilter::try_new(&asked).map_err(|source| LogError { filter: asked.clone(), source })?;
     for directive in NEVER {
         if let Ok(directive) = directive.parse() {
             parsed = parsed.add_directive(directive);

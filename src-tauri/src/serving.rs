@@ -32,7 +32,9 @@ pub enum StartError {
     #[error(transparent)]
     Token(#[from] TokenError),
     /// The HTTP port cannot be used.
-    #[error("Port {port} on 127.0.0.1 cannot be used ({source}). Name another with --http PORT, or 0 for any free one.")]
+    #[error(
+        "Port {port} on 127.0.0.1 cannot be used ({source}). Name another with --http PORT, or 0 for any free one."
+    )]
     Port {
         /// The port.
         port: u16,

@@ -27,7 +27,9 @@ pub enum ClientName {
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// There is no home folder.
-    #[error("The system names no home folder, so the client's configuration cannot be found. Run this without --write and add the text yourself.")]
+    #[error(
+        "The system names no home folder, so the client's configuration cannot be found. Run this without --write and add the text yourself."
+    )]
     NoHome,
     /// The file is there but not of the form that is expected.
     #[error("{} is not plain {format} ({problem}), so it was left as it is. Run this without --write and add the text yourself.", path.display())]

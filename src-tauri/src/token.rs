@@ -13,7 +13,9 @@ const LENGTH: usize = 32;
 #[derive(Debug, thiserror::Error)]
 pub enum TokenError {
     /// The keyring does not answer.
-    #[error("The system's keyring cannot be used ({0}). Start it, or keep the HTTP token in a file with --token-file PATH.")]
+    #[error(
+        "The system's keyring cannot be used ({0}). Start it, or keep the HTTP token in a file with --token-file PATH."
+    )]
     Keyring(keyring::Error),
     /// The file cannot be used.
     #[error("The token file {} cannot be used ({source}). Mend it or name another with --token-file PATH.", path.display())]

@@ -54,7 +54,8 @@ impl Window {
     }
 
     fn post(&self, path: &str, body: &Value) -> Value {
-        let mut answer = self.agent.post(format!("{}/{path}", self.session)).send_json(body).expect("WebDriver answers");
+        let mut answer =
+            self.agent.post(format!("{}/{path}", self.session)).send_json(body).expect("WebDriver answers");
         let body: Value = answer.body_mut().read_json().expect("JSON");
         body["value"].clone()
     }
@@ -150,7 +151,10 @@ fn the_window_shows_what_agents_do_and_acts_on_it() {
     // The person closes the tab with the keyboard: the agent finds it gone.
     let row = format!("[data-tab=\"{}\"]", opened["tab"]["id"].as_str().expect("id"));
     window.find(&row);
-    window.script("const e = document.querySelector(arguments[0]); e.scrollIntoView(); e.focus(); e.click()", json!([row]));
+    window.script(
+        "const e = document.querySelector(arguments[0]); e.scrollIntoView(); e.focus(); e.click()",
+        json!([row]),
+    );
     window.press("m");
     wait_for("the tab to be muted", || {
         let tab = codex.ok("browser_tab_get", json!({ "tab_id": opened["tab"]["id"] }));
@@ -158,7 +162,8 @@ fn the_window_shows_what_agents_do_and_acts_on_it() {
     });
     window.press("x");
     wait_for("the tab to be closed", || {
-        (codex.call("browser_tab_get", json!({ "tab_id": opened["tab"]["id"] }))["error"]["code"] == -32020).then_some(())
+        (codex.call("browser_tab_get", json!({ "tab_id": opened["tab"]["id"] }))["error"]["code"] == -32020)
+            .then_some(())
     });
 
     drop(claude);

@@ -36,12 +36,7 @@ pub enum WindowError {
 }
 
 /// Serves with a window, until the user quits.
-pub fn run(
-    runtime: &Runtime,
-    ground: Ground,
-    cli: &Cli,
-    firewall: Arc<Firewall>,
-) -> Result<(), WindowError> {
+pub fn run(runtime: &Runtime, ground: Ground, cli: &Cli, firewall: Arc<Firewall>) -> Result<(), WindowError> {
     if !has_display() {
         return Err(WindowError::NoDisplay);
     }
@@ -109,9 +104,7 @@ pub fn run(
 }
 
 fn agents_are_connected(app: &AppHandle) -> bool {
-    app.state::<Gateway>().sessions().iter().any(|session| {
-        session.presence == Presence::Connected
-    })
+    app.state::<Gateway>().sessions().iter().any(|session| session.presence == Presence::Connected)
 }
 
 /// Brings the window to the front, wherever it is.

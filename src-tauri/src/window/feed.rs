@@ -247,7 +247,9 @@ impl Shown {
         }
         let kind = ActivityKind::Call { tool: call.tool.clone(), outcome: views::outcome(outcome, duration) };
         match self.running.remove(&call.id) {
-            Some(id) => self.put(ActivityRow { id, at_ms, session: label, tab: tab_text(call.tab.as_ref()), what: kind }),
+            Some(id) => {
+                self.put(ActivityRow { id, at_ms, session: label, tab: tab_text(call.tab.as_ref()), what: kind })
+            }
             None => {
                 self.row(at_ms, label, call.tab.as_ref(), kind);
             }
@@ -335,10 +337,7 @@ impl Shown {
             activity,
             withheld_today: self.withheld.count(today()),
         };
-        if update.browser.is_none()
-            && update.tabs.is_none()
-            && update.sessions.is_none()
-            && update.activity.is_empty()
+        if update.browser.is_none() && update.tabs.is_none() && update.sessions.is_none() && update.activity.is_empty()
         {
             return None;
         }

@@ -17,8 +17,7 @@ pub async fn answer(app: AppHandle, mut asked: Asked) {
     while let Some(question) = asked.next().await {
         let text = text(&question);
         // The safe answer comes first: a new dialog's focus is on its first button.
-        let buttons =
-            MessageDialogButtons::YesNoCancelCustom(KEEP.to_owned(), CLOSE_TAB.to_owned(), QUIT.to_owned());
+        let buttons = MessageDialogButtons::YesNoCancelCustom(KEEP.to_owned(), CLOSE_TAB.to_owned(), QUIT.to_owned());
         let answer = match show(&app, &text, buttons).await {
             Some(MessageDialogResult::Custom(button)) if button == CLOSE_TAB => Answer::CloseTab,
             Some(MessageDialogResult::Custom(button)) if button == QUIT => Answer::Quit,

@@ -2,10 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use tabwarden_contract::{
-    ActError, BrowserView, EraView, OutcomeView, SessionView, TabView, ViaView, WindowView,
-};
 use tabwarden_browser::BrowserError;
+use tabwarden_contract::{ActError, BrowserView, EraView, OutcomeView, SessionView, TabView, ViaView, WindowView};
 use tabwarden_domain::{BrowserState, Era, Outcome, Presence, Session, Surface, Tab, Via, Window, WindowKind};
 
 use crate::feed::{Counted, Noted};
