@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use chromiumoxide::cdp::browser_protocol::extensions::LoadUnpackedParams;
+use chromiumoxide::cdp::browser_protocol::extensions::{LoadUnpackedParams, UninstallParams};
 use chromiumoxide::cdp::browser_protocol::target::AttachToTargetParams;
 use chromiumoxide::cdp::js_protocol::runtime::{AddBindingParams, EvaluateParams};
 use serde::de::DeserializeOwned;
@@ -53,6 +53,7 @@ impl Reports {
 /// The companion in a running browser.
 pub(crate) struct Companion {
     link: Link,
+    id: String,
     worker_url: String,
     reports: Arc<Reports>,
 }
@@ -62,7 +63,16 @@ impl Companion {
     pub(crate) async fn load(link: Link, folder: &Path, reports: Arc<Reports>) -> Result<Self, BrowserError> {
         let folder = unpack(folder)?;
         let loaded = link.send(None, LoadUnpackedParams::new(folder.display().to_string())).await?;
-        Ok(Self { link, worker_url: format!("chrome-extension://{}/worker.js", loaded.id), reports })
+        let worker_url = format!("chrome-extension://{}/worker.js", loaded.id);
+        Ok(Self { link, id: loaded.id, worker_url, reports })
+    }
+
+    /// Takes it out of a browser that goes on without us.
+    pub(crate) async fn unload(&self) {
+        let unloaded = self.link.send(None, UninstallParams::new(self.id.clone())).await;
+        if let Err(error) = unloaded {
+            tracing::warn!("the companion stays in the browser until that ends: {error}");
+        }
     }
 
     /// Takes up its worker where an event tells that it is there.

@@ -51,6 +51,8 @@ pub enum Source {
     Attach {
         /// The address.
         address: String,
+        /// Whether it runs on this machine, so that it can load the companion from here.
+        local: bool,
     },
 }
 

@@ -60,14 +60,17 @@ pub(crate) struct Link {
     waiting: Arc<Waiting>,
 }
 
+/// Where the answer to each command goes.
+type Answers = HashMap<u64, oneshot::Sender<Result<Value, BrowserError>>>;
+
 /// Who waits for which answer. `None` once the link is broken: nobody may wait any more.
 struct Waiting {
     next_id: AtomicU64,
-    answers: Mutex<Option<HashMap<u64, oneshot::Sender<Result<Value, BrowserError>>>>>,
+    answers: Mutex<Option<Answers>>,
 }
 
 impl Waiting {
-    fn lock(&self) -> MutexGuard<'_, Option<HashMap<u64, oneshot::Sender<Result<Value, BrowserError>>>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<Answers>> {
         self.answers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

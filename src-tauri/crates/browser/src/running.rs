@@ -36,6 +36,8 @@ pub(crate) struct Running {
     gone: watch::Receiver<bool>,
     /// Whether it was started by us, and is ours to close.
     launched: bool,
+    /// Whether it shows no windows, so that nobody can be at work in it.
+    windowless: bool,
 }
 
 /// Who knows the tabs and acts on them.
@@ -71,7 +73,7 @@ impl Running {
                 let folder = profile.with_file_name("companion");
                 let mut process = Process { child, last_words };
                 let begun = tokio::select! {
-                    begun = tokio::time::timeout(START_LIMIT, Self::begin(link, events, &folder, shared, reports)) => begun,
+                    begun = tokio::time::timeout(START_LIMIT, Self::begin(link, events, Some(&folder), shared, reports)) => begun,
                     _ = process.child.wait() => {
                         return Err(BrowserError::Unavailable { reason: process.last_words.reason(profile) });
                     }
@@ -97,10 +99,11 @@ impl Running {
                 let state = begun.state(pid, no_sandbox);
                 Ok((begun.watch(shared, Some(process)), state))
             }
-            Source::Attach { address } => {
+            Source::Attach { address, local } => {
                 let (link, events) = websocket::connect(address, in_order).await?;
                 let folder = std::env::temp_dir().join(format!("tabwarden-companion-{}", std::process::id()));
-                let begun = Self::begin(link, events, &folder, shared, reports).await?;
+                let folder = local.then_some(&*folder);
+                let begun = Self::begin(link, events, folder, shared, reports).await?;
                 let state = begun.state(None, false);
                 Ok((begun.watch(shared, None), state))
             }
@@ -110,12 +113,18 @@ impl Running {
     async fn begin(
         link: Link,
         mut events: mpsc::UnboundedReceiver<LinkEvent>,
-        companion: &Path,
+        companion: Option<&Path>,
         shared: &Arc<Shared>,
         reports: Arc<Reports>,
     ) -> Result<Begun, BrowserError> {
-        let product = link.send(None, GetVersionParams {}).await?.product.replace('/', " ");
-        let tabs = match Companion::load(link.clone(), companion, reports).await {
+        let version = link.send(None, GetVersionParams {}).await?;
+        let product = version.product.replace('/', " ");
+        let windowless = version.user_agent.contains("HeadlessChrome");
+        let loaded = match companion {
+            Some(folder) => Companion::load(link.clone(), folder, reports).await,
+            None => Err(BrowserError::Refused("the browser runs elsewhere".to_owned())),
+        };
+        let tabs = match loaded {
             Ok(companion) => Tabs::Companion(companion),
             // Where the companion cannot be loaded, DevTools must do.
             Err(BrowserError::Refused(why)) => {
@@ -140,7 +149,7 @@ impl Running {
             }
             Tabs::Targets(targets) => targets.look(shared).await?,
         }
-        Ok(Begun { link, tabs, events, product })
+        Ok(Begun { link, tabs, events, product, windowless })
     }
 
     /// The tab's own key, for the driver.
@@ -153,7 +162,7 @@ impl Running {
             None => None,
             Some(id) => Some(shared.mirror().window_key(id).ok_or_else(|| BrowserError::NoSuchWindow(id.clone()))?),
         };
-        let active = open.active && !person_is_at_work(shared).await;
+        let active = open.active && (self.windowless || !person_is_at_work(shared).await);
         let url = open.permit.url().map(|url| url.as_str().to_owned());
         let key = match &*self.tabs {
             Tabs::Companion(companion) => {
@@ -182,8 +191,12 @@ impl Running {
             Tabs::Companion(companion) => {
                 // Not `chrome.tabs.remove`: that waits for a page's "really leave?" question.
                 match companion.ask::<Option<String>>("target", &[json!(key)]).await? {
-                    Some(target) => drop(self.link.send(None, CloseTargetParams::new(target)).await?),
-                    None => companion.ask::<Value>("remove", &[json!(key)]).await.map(drop)?,
+                    Some(target) => {
+                        self.link.send(None, CloseTargetParams::new(target)).await?;
+                    }
+                    None => {
+                        companion.ask::<Value>("remove", &[json!(key)]).await?;
+                    }
                 }
             }
             Tabs::Targets(targets) => targets.close(shared, key).await?,
@@ -230,11 +243,18 @@ impl Running {
 
     /// Closes the browser if it is ours, lets go of it otherwise, and waits until that is done.
     pub(crate) async fn end(&self) {
-        let first = !self.ended.send_replace(true);
-        if first && self.launched {
-            // It answers, or its pipe breaks; either way it is about to end.
-            let _ = tokio::time::timeout(CLOSE_LIMIT, self.link.send(None, CloseParams {})).await;
+        if !*self.ended.borrow() {
+            let leave = async {
+                match &*self.tabs {
+                    // It answers, or its pipe breaks; either way it is about to end.
+                    _ if self.launched => drop(self.link.send(None, CloseParams {}).await),
+                    Tabs::Companion(companion) => companion.unload().await,
+                    Tabs::Targets(_) => {}
+                }
+            };
+            let _ = tokio::time::timeout(CLOSE_LIMIT, leave).await;
         }
+        self.ended.send_replace(true);
         let _ = self.gone.clone().wait_for(|gone| *gone).await;
     }
 }
@@ -245,6 +265,7 @@ struct Begun {
     tabs: Arc<Tabs>,
     events: mpsc::UnboundedReceiver<LinkEvent>,
     product: String,
+    windowless: bool,
 }
 
 impl Begun {
@@ -255,11 +276,17 @@ impl Begun {
 
     /// Follows its events until it ends.
     fn watch(self, shared: &Arc<Shared>, process: Option<Process>) -> Arc<Running> {
-        let Self { link, tabs, events, .. } = self;
+        let Self { link, tabs, events, windowless, .. } = self;
         let (ended, end) = watch::channel(false);
         let (gone_in, gone) = watch::channel(false);
-        let running =
-            Arc::new(Running { link: link.clone(), tabs: tabs.clone(), ended, gone, launched: process.is_some() });
+        let running = Arc::new(Running {
+            link: link.clone(),
+            tabs: tabs.clone(),
+            ended,
+            gone,
+            launched: process.is_some(),
+            windowless,
+        });
         let (shared, this) = (shared.clone(), Arc::downgrade(&running));
         tokio::spawn(async move {
             let mut let_go = end.clone();

@@ -103,8 +103,7 @@ impl Targets {
         let id = target.target_id.inner();
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner).pages.get(id).cloned();
         let mut page = known.unwrap_or(Page { key: 0, session: None, shows: false, loading: false });
-        let mut window = GetWindowForTargetParams::default();
-        window.target_id = Some(target.target_id.clone());
+        let window = GetWindowForTargetParams { target_id: Some(target.target_id.clone()) };
         let window = self.link.send(None, window).await.ok()?;
         if page.session.is_none() {
             let mut attach = AttachToTargetParams::new(target.target_id.clone());
