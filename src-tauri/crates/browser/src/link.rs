@@ -60,6 +60,10 @@ pub(crate) struct Link {
     waiting: Arc<Waiting>,
 }
 
+/// The answers' side, for the task that reads. It does not keep the link alive: when the last [`Link`] goes, the
+/// connection closes.
+pub(crate) struct Answering(Arc<Waiting>);
+
 /// Where the answer to each command goes.
 type Answers = HashMap<u64, oneshot::Sender<Result<Value, BrowserError>>>;
 
@@ -106,56 +110,7 @@ impl Drop for Forget<'_> {
     }
 }
 
-impl Link {
-    /// A link whose commands somebody sends, who hands over what comes in through [`Link::answered`].
-    pub(crate) fn new() -> (Self, mpsc::UnboundedReceiver<Outgoing>) {
-        let (out, sent) = mpsc::unbounded_channel();
-        let waiting = Waiting { next_id: AtomicU64::new(1), answers: Mutex::new(Some(HashMap::new())) };
-        (Self { out, waiting: Arc::new(waiting) }, sent)
-    }
-
-    /// A link over a pair of pipes, each message ending in a NUL byte. The events end when the browser closes its side.
-    pub(crate) fn over_pipes(
-        reader: impl AsyncRead + Unpin + Send + 'static,
-        mut writer: impl AsyncWrite + Unpin + Send + 'static,
-        in_order: InOrder,
-    ) -> (Self, mpsc::UnboundedReceiver<LinkEvent>) {
-        let (link, mut sent) = Self::new();
-        let (events_in, events) = mpsc::unbounded_channel();
-        tokio::spawn(async move {
-            while let Some(message) = sent.recv().await {
-                let mut bytes = message.to_json().into_bytes();
-                bytes.push(0);
-                if writer.write_all(&bytes).await.is_err() {
-                    return;
-                }
-            }
-        });
-        let reading = link.clone();
-        tokio::spawn(async move {
-            let mut reader = BufReader::with_capacity(64 * 1024, reader);
-            let mut bytes = Vec::new();
-            loop {
-                bytes.clear();
-                match reader.read_until(0, &mut bytes).await {
-                    Ok(count) if count > 0 && bytes.len() <= MAX_MESSAGE => {}
-                    _ => break,
-                }
-                if bytes.last() == Some(&0) {
-                    bytes.pop();
-                }
-                if let Some(event) = reading.incoming(&bytes)
-                    && !in_order(&event)
-                    && events_in.send(event).is_err()
-                {
-                    break;
-                }
-            }
-            reading.broken();
-        });
-        (link, events)
-    }
-
+impl Answering {
     /// Takes a message: an answer goes to who waits for it, an event is returned.
     fn incoming(&self, bytes: &[u8]) -> Option<LinkEvent> {
         match serde_json::from_slice::<Incoming>(bytes) {
@@ -173,11 +128,66 @@ impl Link {
 
     /// Hands an answer to who waits for it.
     pub(crate) fn answered(&self, id: u64, answer: Result<Value, BrowserError>) {
-        let waiting = self.waiting.lock().as_mut().and_then(|answers| answers.remove(&id));
+        let waiting = self.0.lock().as_mut().and_then(|answers| answers.remove(&id));
         if let Some(waiting) = waiting {
             // Who waited may have given up.
             let _ = waiting.send(answer);
         }
+    }
+
+    /// The link is broken: nobody waits in vain.
+    pub(crate) fn broken(&self) {
+        self.0.lock().take();
+    }
+}
+
+impl Link {
+    /// A link whose commands somebody sends, who hands over what comes in.
+    pub(crate) fn new() -> (Self, mpsc::UnboundedReceiver<Outgoing>, Answering) {
+        let (out, sent) = mpsc::unbounded_channel();
+        let waiting = Arc::new(Waiting { next_id: AtomicU64::new(1), answers: Mutex::new(Some(HashMap::new())) });
+        (Self { out, waiting: waiting.clone() }, sent, Answering(waiting))
+    }
+
+    /// A link over a pair of pipes, each message ending in a NUL byte. The events end when the browser closes its side.
+    pub(crate) fn over_pipes(
+        reader: impl AsyncRead + Unpin + Send + 'static,
+        mut writer: impl AsyncWrite + Unpin + Send + 'static,
+        in_order: InOrder,
+    ) -> (Self, mpsc::UnboundedReceiver<LinkEvent>) {
+        let (link, mut sent, answering) = Self::new();
+        let (events_in, events) = mpsc::unbounded_channel();
+        tokio::spawn(async move {
+            while let Some(message) = sent.recv().await {
+                let mut bytes = message.to_json().into_bytes();
+                bytes.push(0);
+                if writer.write_all(&bytes).await.is_err() {
+                    return;
+                }
+            }
+        });
+        tokio::spawn(async move {
+            let mut reader = BufReader::with_capacity(64 * 1024, reader);
+            let mut bytes = Vec::new();
+            loop {
+                bytes.clear();
+                match reader.read_until(0, &mut bytes).await {
+                    Ok(count) if count > 0 && bytes.len() <= MAX_MESSAGE => {}
+                    _ => break,
+                }
+                if bytes.last() == Some(&0) {
+                    bytes.pop();
+                }
+                if let Some(event) = answering.incoming(&bytes)
+                    && !in_order(&event)
+                    && events_in.send(event).is_err()
+                {
+                    break;
+                }
+            }
+            answering.broken();
+        });
+        (link, events)
     }
 
     /// The link is broken: nobody waits in vain.

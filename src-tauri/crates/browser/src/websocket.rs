@@ -45,9 +45,8 @@ pub(crate) async fn connect(
         Ok(Err(_)) => return Err(unavailable("nothing answers there as a browser does")),
         Err(_) => return Err(unavailable("it does not answer")),
     };
-    let (link, mut sent) = Link::new();
+    let (link, mut sent, answering) = Link::new();
     let (events_in, events) = mpsc::unbounded_channel();
-    let reading = link.clone();
     tokio::spawn(async move {
         // The connection numbers the commands itself.
         let mut ours: HashMap<CallId, u64> = HashMap::new();
@@ -68,7 +67,7 @@ pub(crate) async fn connect(
                             Some(error) => Err(BrowserError::Refused(error.message)),
                             None => Ok(response.result.unwrap_or_default()),
                         };
-                        reading.answered(id, answer);
+                        answering.answered(id, answer);
                     }
                     Some(Ok(Message::Event(event))) => {
                         if !in_order(&event) && events_in.send(event).is_err() {
@@ -79,7 +78,7 @@ pub(crate) async fn connect(
                 },
             }
         }
-        reading.broken();
+        answering.broken();
     });
     Ok((link, events))
 }

@@ -102,8 +102,11 @@ pub async fn titled(browser: &Browser, id: &TabId, title: &str) -> Tab {
     .await
 }
 
+/// A tab's title and address, and whether it is selected, loading, discarded.
+type Line = (String, String, bool, bool, bool);
+
 /// The companion's view of everything, asked for anew: what the mirror must equal.
-pub async fn truth(browser: &Browser) -> Vec<Vec<(String, String, bool, bool, bool)>> {
+pub async fn truth(browser: &Browser) -> Vec<Vec<Line>> {
     let answer = browser
         .evaluate(
             "chrome.windows.getAll({populate: true, windowTypes: ['normal', 'popup']}).then(ws => ws.sort((a, b) => a.id - b.id)
@@ -115,7 +118,7 @@ pub async fn truth(browser: &Browser) -> Vec<Vec<(String, String, bool, bool, bo
 }
 
 /// The same of the mirror.
-pub fn mirrored(browser: &Browser) -> Vec<Vec<(String, String, bool, bool, bool)>> {
+pub fn mirrored(browser: &Browser) -> Vec<Vec<Line>> {
     let line = |t: Tab| (t.title, t.url, t.active, t.loading, t.discarded);
     windows(browser).into_iter().map(|window| window.tabs.into_iter().map(line).collect()).collect()
 }
