@@ -250,7 +250,10 @@ impl From<&Refusal> for Failure {
             Refusal::BrowserUnavailable { reason } => Self::new(
                 -32015,
                 "browser_unavailable",
-                format!("The browser is not running and could not be started ({reason}): tell the user, then call again."),
+                format!(
+                    "The browser is not running and could not be started ({}): tell the user, then call again.",
+                    reason.trim_end_matches('.')
+                ),
                 "Tell the user what the reason says; the next call tries to start the browser again.",
             )
             .retryable()
@@ -308,6 +311,13 @@ impl From<&Fault> for Failure {
                 "internal",
                 "Tabwarden stopped before it answered: make the call again.",
                 "Call browser_tab_list to see how things stand, then make the call again.",
+            )
+            .retryable(),
+            Fault::NoApp { path } => Self::new(
+                -32603,
+                "internal",
+                format!("No Tabwarden answers on {path}: ask the user to start it, then call again."),
+                "Ask the user to start Tabwarden, then make the call again.",
             )
             .retryable(),
         }

@@ -39,4 +39,10 @@ pub enum Fault {
     /// The app went away while a request was with it. Only the bridge says so.
     #[error("Tabwarden stopped before it answered")]
     AppGone,
+    /// The app does not run and could not be started. Only the bridge says so.
+    #[error("Tabwarden is not running")]
+    NoApp {
+        /// The socket on which nobody answers.
+        path: String,
+    },
 }

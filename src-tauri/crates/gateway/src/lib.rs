@@ -21,12 +21,14 @@
 mod agent;
 mod answer;
 mod arguments;
+pub mod bridge;
 mod connection;
 mod desk;
 mod events;
 mod fault;
 pub mod framing;
 mod gateway;
+mod http;
 mod message;
 mod peer;
 mod pipeline;
@@ -39,5 +41,6 @@ mod transport;
 
 pub use events::Stamped;
 pub use gateway::{About, Gateway, MAX_CONNECTIONS, ShowRequests};
+pub use http::Token;
 pub use question::{ANSWER_LIMIT, Answer, Asked, Asker, Question};
 pub use socket::{BoundSocket, SocketError, SocketPath, connect};

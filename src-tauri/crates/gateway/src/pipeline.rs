@@ -208,5 +208,7 @@ impl Drop for Running<'_> {
 /// The tab of an entry in a list of tabs, by the place of what was withheld from it, as `tabs[3].url ?access_token`.
 pub(crate) fn tab_of_place(answer: &Value, place: &str) -> Option<TabId> {
     let index: usize = place.strip_prefix("tabs[")?.split_once(']')?.0.parse().ok()?;
-    answer.pointer(&format!("/result/structuredContent/tabs/{index}/id"))?.as_str().map(TabId::from_wire)
+    ["/result/structuredContent", ""]
+        .iter()
+        .find_map(|root| answer.pointer(&format!("{root}/tabs/{index}/id")))?.as_str().map(TabId::from_wire)
 }
