@@ -43,7 +43,7 @@ impl Window {
         let mut window = Self { driver, agent, session: base, socket, data_dir, _folder: folder };
         let options = json!({
             "binary": env!("CARGO_BIN_EXE_tabwarden-window"),
-            "args": ["--socket", window.socket, "--data-dir", window.data_dir, "--log", "warn"],
+            "args": ["--socket", window.socket, "--data-dir", window.data_dir, "--log", "warn", "--browser-arg=--password-store=basic"],
         });
         let capabilities = json!({ "capabilities": { "alwaysMatch": { "webkitgtk:browserOptions": options } } });
         let started = window.post("session", &capabilities);
