@@ -15,13 +15,14 @@ export function mergeStrips(before: Strip[], now: WindowView[], lingering: Reado
   const stays = (id: string) => lingering.has(id) && !open.has(id);
   const merged = now.map((window) => {
     const ids = [...window.tabs];
+    const own = new Set(window.tabs);
     const old = before.find((strip) => strip.window.id === window.id)?.ids ?? [];
     let previous: string | undefined;
     for (const id of old) {
       if (stays(id)) {
         ids.splice(previous === undefined ? 0 : ids.indexOf(previous) + 1, 0, id);
         previous = id;
-      } else if (window.tabs.includes(id)) {
+      } else if (own.has(id)) {
         previous = id;
       }
     }
