@@ -119,7 +119,7 @@ impl<W: AsyncWrite + Unpin> Sink<W> {
         while !self.waiting.is_empty() {
             self.write_some().await?;
         }
-        Ok(())
+        self.stream.flush().await
     }
 }
 
