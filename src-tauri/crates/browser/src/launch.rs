@@ -1,0 +1,200 @@
+//! Starting Chromium: its profile folder, its arguments, its pipes, and what it says when it does not start.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, ChildStderr, Command};
+use tokio::sync::mpsc;
+
+use crate::link::{InOrder, Link, LinkEvent};
+use crate::{BrowserError, find};
+
+/// How long Chromium may take from its start to its first answer.
+pub(crate) const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// How many of its last lines on stderr are kept, to say why it ended.
+const KEPT_LINES: usize = 20;
+
+/// A Chromium that was just started.
+pub(crate) struct Launched {
+    pub(crate) child: Child,
+    pub(crate) link: Link,
+    pub(crate) events: mpsc::UnboundedReceiver<LinkEvent>,
+    pub(crate) last_words: LastWords,
+    pub(crate) no_sandbox: bool,
+}
+
+/// The last lines that Chromium wrote to stderr. They may hold addresses, so they are only searched, never shown.
+#[derive(Clone, Default)]
+pub(crate) struct LastWords(Arc<Mutex<VecDeque<String>>>);
+
+impl LastWords {
+    fn follow(stderr: ChildStderr) -> Self {
+        let words = Self::default();
+        let kept = words.clone();
+        tokio::spawn(async move {
+            let mut lines = BufReader::new(stderr).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                let mut kept = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
+                if kept.len() == KEPT_LINES {
+                    kept.pop_front();
+                }
+                kept.push_back(line);
+            }
+        });
+        words
+    }
+
+    fn mention(&self, text: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|line| line.contains(text))
+    }
+
+    /// Why it ended, as far as it said so, and what to do.
+    pub(crate) fn reason(&self, profile: &Path) -> String {
+        if self.mention("Missing X server")
+            || self.mention("cannot open display")
+            || self.mention("Failed to connect to Wayland")
+        {
+            "The browser found no display. Start Tabwarden from a desktop, or without a browser window: \
+             tabwarden serve --headless."
+                .to_owned()
+        } else if self.mention("SingletonLock") || self.mention("ProcessSingleton") || in_use(profile) {
+            profile_in_use(profile)
+        } else if self.mention("no-sandbox") || self.mention("No usable sandbox") {
+            "The browser could not set up its sandbox. Allow user namespaces on this system, or use a browser that brings \
+             its own sandbox helper."
+                .to_owned()
+        } else {
+            "The browser ended while it started. Start it by hand to see what it says.".to_owned()
+        }
+    }
+}
+
+fn profile_in_use(profile: &Path) -> String {
+    format!(
+        "The profile {} is in use by another browser. Close that one, or name another folder with --data-dir DIR.",
+        profile.display()
+    )
+}
+
+/// Whether a living process holds the profile. The lock is a link to `HOST-PID`.
+#[cfg(unix)]
+fn in_use(profile: &Path) -> bool {
+    let Ok(target) = std::fs::read_link(profile.join("SingletonLock")) else { return false };
+    let Some(pid) = target.to_str().and_then(|text| text.rsplit_once('-')).map(|(_, pid)| pid) else { return false };
+    // Only where processes can be seen this way; elsewhere Chromium's own word must do.
+    Path::new("/proc").join(pid).exists()
+}
+
+#[cfg(not(unix))]
+fn in_use(_profile: &Path) -> bool {
+    false
+}
+
+/// Starts Chromium on a profile folder, with its ends of the two pipes as descriptors 3 and 4.
+///
+/// A debugging port would be open to every local process; a pipe is not. And when our ends of it close, however we
+/// end, Chromium ends too.
+#[cfg(unix)]
+pub(crate) fn launch(
+    named: Option<&Path>,
+    profile: &Path,
+    headless: bool,
+    extra: &[String],
+    in_order: InOrder,
+) -> Result<Launched, BrowserError> {
+    use command_fds::{CommandFdExt, FdMapping};
+    use tokio::net::unix::pipe;
+
+    let executable = find::find(named)?;
+    if in_use(profile) {
+        return Err(BrowserError::Unavailable { reason: profile_in_use(profile) });
+    }
+    prepare_profile(profile)?;
+    let failed = |source: std::io::Error| BrowserError::Unavailable {
+        reason: format!("The browser {} could not be started ({source}).", executable.display()),
+    };
+    let (theirs_in, ours_out) = std::io::pipe().map_err(failed)?;
+    let (ours_in, theirs_out) = std::io::pipe().map_err(failed)?;
+    let no_sandbox = is_root();
+    let mut command = Command::new(&executable);
+    command
+        .args(arguments(profile, headless, no_sandbox))
+        .args(extra)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        // A group of its own: Ctrl-C in our terminal is ours to answer, and Chromium is closed in order.
+        .process_group(0)
+        .kill_on_drop(true);
+    command
+        .fd_mappings(vec![
+            FdMapping { parent_fd: theirs_in.into(), child_fd: 3 },
+            FdMapping { parent_fd: theirs_out.into(), child_fd: 4 },
+        ])
+        .map_err(|_| failed(std::io::ErrorKind::InvalidInput.into()))?;
+    let mut child = command.spawn().map_err(failed)?;
+    // The command owns our copies of Chromium's ends. While they live, the pipe would not close with it.
+    drop(command);
+    let last_words = child.stderr.take().map(LastWords::follow).unwrap_or_default();
+    let reader = pipe::Receiver::from_owned_fd(ours_in.into()).map_err(failed)?;
+    let writer = pipe::Sender::from_owned_fd(ours_out.into()).map_err(failed)?;
+    let (link, events) = Link::over_pipes(reader, writer, in_order);
+    Ok(Launched { child, link, events, last_words, no_sandbox })
+}
+
+#[cfg(not(unix))]
+pub(crate) fn launch(_: Option<&Path>, _: &Path, _: bool, _: &[String], _: InOrder) -> Result<Launched, BrowserError> {
+    Err(BrowserError::Unavailable {
+        reason:
+            "Starting a browser is not possible on this system yet. Start it yourself with --remote-debugging-port \
+                 and name its address with --attach ws://…"
+                .to_owned(),
+    })
+}
+
+fn arguments(profile: &Path, headless: bool, no_sandbox: bool) -> Vec<std::ffi::OsString> {
+    let mut user_data_dir = std::ffi::OsString::from("--user-data-dir=");
+    user_data_dir.push(profile);
+    let mut arguments = vec![
+        user_data_dir,
+        "--remote-debugging-pipe".into(),
+        // Lets the companion be loaded over the pipe, and over nothing else.
+        "--enable-unsafe-extension-debugging".into(),
+        "--no-first-run".into(),
+        "--no-default-browser-check".into(),
+        // When we are killed, Chromium ends with us; the person need not be asked about that at the next start.
+        "--hide-crash-restore-bubble".into(),
+    ];
+    if headless {
+        arguments.push("--headless=new".into());
+    }
+    if no_sandbox {
+        arguments.push("--no-sandbox".into());
+    }
+    arguments
+}
+
+/// Makes the profile folder where it does not exist.
+fn prepare_profile(profile: &Path) -> Result<(), BrowserError> {
+    let made = std::fs::create_dir_all(profile).and_then(|()| {
+        let probe: PathBuf = profile.join(".tabwarden-probe");
+        std::fs::write(&probe, b"").and_then(|()| std::fs::remove_file(&probe))
+    });
+    made.map_err(|error| BrowserError::Unavailable {
+        reason: format!(
+            "The profile folder {} cannot be written to ({error}). Mend its permissions, or name another with --data-dir DIR.",
+            profile.display()
+        ),
+    })
+}
+
+/// Chromium does not start as root with its sandbox.
+#[cfg(unix)]
+fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}

@@ -1,0 +1,367 @@
+//! One launch of a browser, from its first answer to its end: it feeds the mirror and carries out what is permitted.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chromiumoxide::cdp::browser_protocol::browser::{CloseParams, GetVersionParams};
+use chromiumoxide::cdp::browser_protocol::target::{
+    CloseTargetParams, FilterEntry, SetDiscoverTargetsParams, TargetFilter,
+};
+use serde_json::{Value, json};
+use tabwarden_domain::{BrowserState, Raw, Tab, TabId};
+use tokio::process::Child;
+use tokio::sync::{mpsc, watch};
+
+use crate::companion::{BINDING_CALLED, Companion, Reports};
+use crate::launch::{self, LastWords, Launched, START_LIMIT};
+use crate::link::{ANSWER_LIMIT, InOrder, Link, LinkEvent};
+use crate::mirror::Key;
+use crate::targets::Targets;
+use crate::{BrowserConfig, BrowserError, ENDED, OpenTab, Shared, Source, idle, websocket};
+
+/// The person is at work in the browser when its window has the keyboard and the last input is no older than this.
+const AT_WORK: Duration = Duration::from_secs(3);
+
+/// How long an orderly close may take before the process is ended.
+const CLOSE_LIMIT: Duration = Duration::from_secs(3);
+
+/// A browser that runs.
+pub(crate) struct Running {
+    link: Link,
+    tabs: Arc<Tabs>,
+    /// Turns true when it is to end, or has.
+    ended: watch::Sender<bool>,
+    /// Turns true when its process is gone too.
+    gone: watch::Receiver<bool>,
+    /// Whether it was started by us, and is ours to close.
+    launched: bool,
+    /// Whether it shows no windows, so that nobody can be at work in it.
+    windowless: bool,
+}
+
+/// Who knows the tabs and acts on them.
+enum Tabs {
+    /// The companion.
+    Companion(Companion),
+    /// DevTools alone.
+    Targets(Targets),
+}
+
+/// What is needed to wait for a browser's end.
+struct Process {
+    child: Child,
+    last_words: LastWords,
+}
+
+impl Running {
+    /// Starts a browser, or attaches to one, and waits until the mirror holds its tabs.
+    pub(crate) async fn start(
+        config: &BrowserConfig,
+        shared: &Arc<Shared>,
+    ) -> Result<(Arc<Self>, BrowserState), BrowserError> {
+        let reports = Reports::new(shared.clone());
+        let in_order: InOrder = {
+            let reports = reports.clone();
+            Box::new(move |event| reports.take(event))
+        };
+        match &config.source {
+            Source::Launch { executable, profile } => {
+                let Launched { child, link, events, last_words, no_sandbox } =
+                    launch::launch(executable.as_deref(), profile, config.headless, &config.extra_args, in_order)?;
+                let pid = child.id();
+                let folder = profile.with_file_name("companion");
+                let mut process = Process { child, last_words };
+                let begun = tokio::select! {
+                    begun = tokio::time::timeout(START_LIMIT, Self::begin(link, events, Some(&folder), shared, reports)) => begun,
+                    _ = process.child.wait() => {
+                        return Err(BrowserError::Unavailable { reason: process.last_words.reason(profile) });
+                    }
+                };
+                let begun = match begun {
+                    Ok(Ok(begun)) => begun,
+                    // A link that breaks while the browser starts: its process is about to end, and says why.
+                    Ok(Err(BrowserError::Unavailable { .. })) => {
+                        let _ = tokio::time::timeout(CLOSE_LIMIT, process.child.wait()).await;
+                        return Err(BrowserError::Unavailable { reason: process.last_words.reason(profile) });
+                    }
+                    Ok(Err(error)) => {
+                        return Err(BrowserError::Unavailable {
+                            reason: format!("The browser could not be used: {error}."),
+                        });
+                    }
+                    Err(_) => {
+                        let reason =
+                            format!("The browser did not answer within {} s of its start.", START_LIMIT.as_secs());
+                        return Err(BrowserError::Unavailable { reason });
+                    }
+                };
+                let state = begun.state(pid, no_sandbox);
+                Ok((begun.watch(shared, Some(process)), state))
+            }
+            Source::Attach { address, local } => {
+                let (link, events) = websocket::connect(address, in_order).await?;
+                let folder = std::env::temp_dir().join(format!("tabwarden-companion-{}", std::process::id()));
+                let folder = local.then_some(&*folder);
+                let begun = Self::begin(link, events, folder, shared, reports).await?;
+                let state = begun.state(None, false);
+                Ok((begun.watch(shared, None), state))
+            }
+        }
+    }
+
+    async fn begin(
+        link: Link,
+        mut events: mpsc::UnboundedReceiver<LinkEvent>,
+        companion: Option<&Path>,
+        shared: &Arc<Shared>,
+        reports: Arc<Reports>,
+    ) -> Result<Begun, BrowserError> {
+        let version = link.send(None, GetVersionParams {}).await?;
+        let product = version.product.replace('/', " ");
+        let windowless = version.user_agent.contains("HeadlessChrome");
+        let loaded = match companion {
+            Some(folder) => Companion::load(link.clone(), folder, reports).await,
+            None => Err(BrowserError::Refused("the browser runs elsewhere".to_owned())),
+        };
+        let tabs = match loaded {
+            Ok(companion) => Tabs::Companion(companion),
+            // Where the companion cannot be loaded, DevTools must do.
+            Err(BrowserError::Refused(why)) => {
+                tracing::info!("without the companion: {why}");
+                Tabs::Targets(Targets::new(link.clone()))
+            }
+            Err(error) => return Err(error),
+        };
+        let kind = match tabs {
+            Tabs::Companion(_) => "service_worker",
+            Tabs::Targets(_) => "page",
+        };
+        let entry =
+            |kind: Option<&str>, exclude| FilterEntry { exclude: Some(exclude), r#type: kind.map(str::to_owned) };
+        let filter = TargetFilter::new(vec![entry(Some(kind), false), entry(None, true)]);
+        link.send(None, SetDiscoverTargetsParams { discover: true, filter: Some(filter) }).await?;
+        let tabs = Arc::new(tabs);
+        match &*tabs {
+            Tabs::Companion(companion) => {
+                let gone = || BrowserError::Unavailable { reason: ENDED.to_owned() };
+                while !companion.attach_if_its_worker(&events.recv().await.ok_or_else(gone)?).await? {}
+            }
+            Tabs::Targets(targets) => targets.look(shared).await?,
+        }
+        Ok(Begun { link, tabs, events, product, windowless })
+    }
+
+    /// The tab's own key, for the driver.
+    fn key(shared: &Shared, tab: &TabId) -> Result<Key, BrowserError> {
+        shared.mirror().key(tab).ok_or_else(|| BrowserError::NoSuchTab(tab.clone()))
+    }
+
+    pub(crate) async fn open(&self, shared: &Shared, open: OpenTab) -> Result<Raw<Tab>, BrowserError> {
+        let window = match &open.window {
+            None => None,
+            Some(id) => Some(shared.mirror().window_key(id).ok_or_else(|| BrowserError::NoSuchWindow(id.clone()))?),
+        };
+        let active = open.active && (self.windowless || !person_is_at_work(shared).await);
+        let url = open.permit.url().map(|url| url.as_str().to_owned());
+        let key = match &*self.tabs {
+            Tabs::Companion(companion) => {
+                let wish = json!({ "url": url, "active": active, "window": window });
+                companion.ask::<Key>("open", &[wish]).await.map_err(|error| match (&error, open.window) {
+                    // The window closed while the command was on its way.
+                    (BrowserError::Refused(why), Some(id)) if why.starts_with("No window with id") => {
+                        BrowserError::NoSuchWindow(id)
+                    }
+                    _ => error,
+                })?
+            }
+            Tabs::Targets(targets) => targets.open(shared, url, active).await?,
+        };
+        let mirror = shared.mirror();
+        let tab = mirror.tab_by_key(key).cloned();
+        drop(mirror);
+        tab.map(Raw::new).ok_or_else(|| BrowserError::Refused("the tab closed as soon as it opened".to_owned()))
+    }
+
+    /// Closes a tab and waits until it is gone from the mirror.
+    pub(crate) async fn close(&self, shared: &Shared, tab: &TabId) -> Result<(), BrowserError> {
+        let key = Self::key(shared, tab)?;
+        let mut changed = shared.changed.subscribe();
+        match &*self.tabs {
+            Tabs::Companion(companion) => {
+                // Not `chrome.tabs.remove`: that waits for a page's "really leave?" question.
+                match companion.ask::<Option<String>>("target", &[json!(key)]).await? {
+                    Some(target) => {
+                        self.link.send(None, CloseTargetParams::new(target)).await?;
+                    }
+                    None => {
+                        companion.ask::<Value>("remove", &[json!(key)]).await?;
+                    }
+                }
+            }
+            Tabs::Targets(targets) => targets.close(shared, key).await?,
+        }
+        let gone = async {
+            while shared.mirror().key(tab).is_some() {
+                if changed.changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        tokio::time::timeout(ANSWER_LIMIT, gone).await.map_err(|_| BrowserError::TimedOut(ANSWER_LIMIT))
+    }
+
+    pub(crate) async fn focus(&self, shared: &Shared, tab: &TabId) -> Result<(), BrowserError> {
+        let key = Self::key(shared, tab)?;
+        match &*self.tabs {
+            Tabs::Companion(companion) => companion.ask::<Value>("focus", &[json!(key)]).await.map(drop),
+            Tabs::Targets(targets) => targets.focus(key).await,
+        }
+    }
+
+    pub(crate) async fn mute(&self, shared: &Shared, tab: &TabId, muted: bool) -> Result<(), BrowserError> {
+        let key = Self::key(shared, tab)?;
+        match &*self.tabs {
+            Tabs::Companion(companion) => companion.ask::<Value>("mute", &[json!(key), json!(muted)]).await.map(drop),
+            Tabs::Targets(_) => Err(BrowserError::Refused("it cannot mute a tab without the companion".to_owned())),
+        }
+    }
+
+    /// Runs an expression in the companion, for tests that act as the person would.
+    #[cfg(feature = "test-support")]
+    pub(crate) async fn evaluate(&self, expression: &str) -> Result<Value, BrowserError> {
+        match &*self.tabs {
+            Tabs::Companion(companion) => companion.evaluate(expression).await,
+            Tabs::Targets(_) => Err(BrowserError::Refused("there is no companion".to_owned())),
+        }
+    }
+
+    /// Whether it ended already.
+    pub(crate) fn is_gone(&self) -> bool {
+        *self.gone.borrow()
+    }
+
+    /// Closes the browser if it is ours, lets go of it otherwise, and waits until that is done.
+    pub(crate) async fn end(&self) {
+        if !*self.ended.borrow() {
+            let leave = async {
+                match &*self.tabs {
+                    // It answers, or its pipe breaks; either way it is about to end.
+                    _ if self.launched => drop(self.link.send(None, CloseParams {}).await),
+                    Tabs::Companion(companion) => companion.unload().await,
+                    Tabs::Targets(_) => {}
+                }
+            };
+            let _ = tokio::time::timeout(CLOSE_LIMIT, leave).await;
+        }
+        self.ended.send_replace(true);
+        let _ = self.gone.clone().wait_for(|gone| *gone).await;
+    }
+}
+
+/// A browser that answers, and whose tabs are in the mirror.
+struct Begun {
+    link: Link,
+    tabs: Arc<Tabs>,
+    events: mpsc::UnboundedReceiver<LinkEvent>,
+    product: String,
+    windowless: bool,
+}
+
+impl Begun {
+    fn state(&self, pid: Option<u32>, no_sandbox: bool) -> BrowserState {
+        let companion = matches!(*self.tabs, Tabs::Companion(_));
+        BrowserState::Running { product: self.product.clone(), pid, companion, no_sandbox }
+    }
+
+    /// Follows its events until it ends.
+    fn watch(self, shared: &Arc<Shared>, process: Option<Process>) -> Arc<Running> {
+        let Self { link, tabs, events, windowless, .. } = self;
+        let (ended, end) = watch::channel(false);
+        let (gone_in, gone) = watch::channel(false);
+        let running = Arc::new(Running {
+            link: link.clone(),
+            tabs: tabs.clone(),
+            ended,
+            gone,
+            launched: process.is_some(),
+            windowless,
+        });
+        let (shared, this) = (shared.clone(), Arc::downgrade(&running));
+        tokio::spawn(async move {
+            let mut let_go = end.clone();
+            tokio::select! {
+                () = follow(&tabs, events, &shared) => {}
+                // A browser of our own is followed to its end; another is let go of at once.
+                _ = let_go.wait_for(|end| *end), if process.is_none() => {}
+            }
+            link.broken();
+            let asked = *end.borrow();
+            let clean = match process {
+                None => false,
+                Some(mut process) => ended_in_order(&mut process).await,
+            };
+            shared.ended(&this, asked || clean);
+            let _ = gone_in.send(true);
+        });
+        running
+    }
+}
+
+/// Waits for the process to end, and ends it where it does not. Says whether it closed as a browser does when the person
+/// quits it.
+async fn ended_in_order(process: &mut Process) -> bool {
+    match tokio::time::timeout(CLOSE_LIMIT, process.child.wait()).await {
+        Ok(status) => status.is_ok_and(|status| status.success()),
+        Err(_) => {
+            let _ = process.child.kill().await;
+            false
+        }
+    }
+}
+
+/// Feeds the mirror until the link breaks.
+async fn follow(tabs: &Arc<Tabs>, mut events: mpsc::UnboundedReceiver<LinkEvent>, shared: &Shared) {
+    let mut tick = tokio::time::interval(Duration::from_secs(1));
+    loop {
+        match &**tabs {
+            Tabs::Companion(companion) => {
+                let Some(event) = events.recv().await else { return };
+                companion.lost_if_its_worker(&event);
+                let tabs = tabs.clone();
+                // On a task of its own: while it waits for answers, more events come.
+                tokio::spawn(async move {
+                    let Tabs::Companion(companion) = &*tabs else { return };
+                    // Reports that were taken do not come here: this one was out of step.
+                    let done = match &*event.method {
+                        BINDING_CALLED => companion.begin_anew().await,
+                        _ => companion.attach_if_its_worker(&event).await.map(drop),
+                    };
+                    if let Err(error) = done {
+                        tracing::warn!("the companion does not follow: {error}");
+                    }
+                });
+            }
+            Tabs::Targets(targets) => {
+                tokio::select! {
+                    event = events.recv() => if event.is_none() { return },
+                    // No event tells that the person selected another tab.
+                    _ = tick.tick() => {}
+                }
+                while events.try_recv().is_ok() {}
+                if let Err(BrowserError::Unavailable { .. }) = targets.look(shared).await {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Whether the person works in the browser right now.
+async fn person_is_at_work(shared: &Shared) -> bool {
+    if !shared.mirror().windows().iter().any(|window| window.focused) {
+        return false;
+    }
+    let idle = tokio::task::spawn_blocking(idle::since_last_input).await.ok().flatten();
+    idle.is_some_and(|idle| idle < AT_WORK)
+}
