@@ -94,14 +94,21 @@ async fn whoever_has_not_said_who_it_is_is_refused_and_may_still_say_it() {
 #[tokio::test]
 async fn a_stateless_client_says_who_it_is_with_every_request() {
     let served = served().await;
-    let complete = json!({ "jsonrpc": "2.0", "id": 1, "result": { "resultType": "complete" } });
-    check(&served, &stateless("tools/list", json!({})).to_string(), &[json!({ "result": {
-        "resultType": "complete", "ttlMs": 3_600_000, "cacheScope": "public",
-    } })])
-    .await;
+    let list = stateless("tools/list", json!({}));
+    let hints = json!({ "result": { "resultType": "complete", "ttlMs": 3_600_000, "cacheScope": "public" } });
+    check(&served, &list.to_string(), &[hints]).await;
+    let mut client = served.connect().await;
     let call = stateless("tools/call", json!({ "name": "browser_tab_list", "arguments": {} }));
-    // Its `_meta` of an earlier request does not count for a later one.
-    check(&served, &format!("{call}\n{}\n{call}\n", call_list(2)), &[complete.clone(), not_initialized(2), complete]).await;
+    for _ in 0..2 {
+        client.send(call.clone()).await;
+        let answer = client.receive().await;
+        assert_holds(&answer, &json!({ "id": 1, "result": { "resultType": "complete", "isError": false } }), &answer);
+        // The `_meta` of an earlier request does not count for a later one.
+        client.send(call_list(2)).await;
+        let answer = client.receive().await;
+        assert_holds(&answer, &not_initialized(2), &answer);
+    }
+    assert_eq!(served.gateway.sessions().len(), 2, "one for each connection");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tabwarden_browser::Browser;
+use tabwarden_browser::{Browser, Control};
 use tabwarden_domain::{BrowserState, Event};
 use tabwarden_firewall::Firewall;
 use tabwarden_gateway::{About, Asked, Asker, BoundSocket, Gateway, SocketPath, Stamped};
@@ -24,6 +24,7 @@ const GIVE_UP: Duration = Duration::from_secs(300);
 /// A gateway that is served.
 pub struct Served {
     pub gateway: Gateway,
+    pub control: Control,
     pub asked: Option<Asked>,
     pub cancel: CancellationToken,
     pub serving: JoinHandle<()>,
@@ -44,18 +45,19 @@ pub async fn served_alone() -> Served {
     serve(None, tempfile::tempdir().expect("a folder"))
 }
 
-pub fn gateway(asker: Option<Asker>) -> Gateway {
+pub fn gateway(asker: Option<Asker>) -> (Gateway, Control) {
     let firewall = Arc::new(Firewall::built_in([1, 2]).expect("rules"));
-    Gateway::new(Browser::fake(), firewall, asker, About { version: "0.0.0-test" })
+    let (browser, control) = Browser::fake_with_control();
+    (Gateway::new(browser, firewall, asker, About { version: "0.0.0-test" }), control)
 }
 
 pub fn serve(asker: Option<Asker>, folder: TempDir) -> Served {
-    let gateway = gateway(asker);
+    let (gateway, control) = gateway(asker);
     let path = folder.path().join("mcp.sock");
     let bound = BoundSocket::bind(&SocketPath::resolve(Some(&path)).expect("a path")).expect("a socket");
     let cancel = CancellationToken::new();
     let serving = tokio::spawn(gateway.clone().serve_socket(bound, cancel.clone()));
-    Served { gateway, asked: None, cancel, serving, path, folder }
+    Served { gateway, control, asked: None, cancel, serving, path, folder }
 }
 
 impl Served {
