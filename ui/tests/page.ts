@@ -19,7 +19,8 @@ export async function servePage(): Promise<{ url: string; close: () => void }> {
     const file = join(DIST, normalize(path === "/" ? "/index.html" : path));
     readFile(file).then(
       (body) => response.writeHead(200, { "content-type": TYPES[extname(file)] ?? "application/octet-stream", "content-security-policy": policy }).end(body),
-      () => response.writeHead(404).end(),
+      // Chromium asks for an icon by itself.
+      () => response.writeHead(path === "/favicon.ico" ? 204 : 404).end(),
     );
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
