@@ -216,6 +216,7 @@ export const WORDS = {
   inspector: "Inspector",
   activity: "Activity",
   help: "Keys",
+  notices: "Notices",
   close: "Close",
   start: "Start the browser",
   starting: "The browser is starting…",
