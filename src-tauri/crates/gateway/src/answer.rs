@@ -292,7 +292,9 @@ impl From<&Fault> for Failure {
             )
             .with("argument", "params")
             .with("expected", "an object"),
-            Fault::TooLong => invalid("message larger than 4 MiB", "Send messages of up to 4 MiB, newline not counted."),
+            Fault::TooLong => {
+                invalid("message larger than 4 MiB", "Send messages of up to 4 MiB, newline not counted.")
+            }
             Fault::UnknownMethod { method } => Self::new(
                 -32601,
                 "method_not_found",
@@ -303,7 +305,9 @@ impl From<&Fault> for Failure {
             Fault::UnsupportedVersion { requested } => Self::new(
                 -32022,
                 "unsupported_protocol_version",
-                format!("Protocol version '{requested}' is not spoken here: use 2026-07-28 in _meta, or call initialize."),
+                format!(
+                    "Protocol version '{requested}' is not spoken here: use 2026-07-28 in _meta, or call initialize."
+                ),
                 "Use one of the supported versions.",
             )
             .with("requested", requested.as_str())

@@ -7,9 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use serde_json::{Value, json};
 use tabwarden_browser::Browser;
-use tabwarden_domain::{
-    BrowserState, CallId, ClosedBecause, Era, Presence, PrincipalId, Session, SessionId, Via,
-};
+use tabwarden_domain::{BrowserState, CallId, ClosedBecause, Era, Presence, PrincipalId, Session, SessionId, Via};
 use tabwarden_firewall::Firewall;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Semaphore, broadcast};

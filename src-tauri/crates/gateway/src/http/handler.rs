@@ -128,7 +128,8 @@ impl Visitor {
     fn error(&self, refusal: &Refusal, origin: &Origin) -> ErrorData {
         let failure = Failure::from(refusal);
         let sealed = |text: String| self.gateway().seal().seal(text, origin).into_string();
-        let message: Value = serde_json::from_str(&sealed(Value::from(failure.message.as_str()).to_string())).unwrap_or_default();
+        let message: Value =
+            serde_json::from_str(&sealed(Value::from(failure.message.as_str()).to_string())).unwrap_or_default();
         let data = serde_json::from_str(&sealed(failure.data().to_string())).ok();
         ErrorData::new(ErrorCode(failure.code), message.as_str().unwrap_or_default().to_owned(), data)
     }
