@@ -165,7 +165,7 @@ export function soundWords(tab: TabView): string {
 /** How a tab is, in words. */
 export function tabState(tab: TabView, closed: boolean): string {
   if (closed) return "Closed";
-  const states = [tab.active ? "Selected in its window" : "In the background"];
+  const states = [tab.active ? "Active in its window" : "In the background"];
   if (tab.loading) states.push("loading");
   if (tab.discarded) states.push("put to sleep");
   return states.join(", ");
