@@ -229,6 +229,7 @@ export const WORDS = {
   noSelection: "Select a tab or a session to see its facts.",
   noActivity: "Nothing has happened yet. Each call of an agent is listed here.",
   noMatch: "Nothing matches the filter.",
+  connectionLost: "connection lost",
   connect: "No agent is connected",
   connectHow: "Add Tabwarden to a client, then start the client.",
   run: "Run this:",
