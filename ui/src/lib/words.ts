@@ -93,7 +93,7 @@ export function whatHappened(what: ActivityKind): string {
 export function smallPrint(what: ActivityKind): string {
   switch (what.kind) {
     case "call":
-      return what.outcome.outcome === "refused" ? `${what.tool} · ${what.outcome.slug} ${what.outcome.code}` : what.tool;
+      return what.outcome.outcome === "refused" ? `${what.outcome.slug} ${what.outcome.code} · ${what.tool}` : what.tool;
     case "redaction":
       return [what.rule, what.tag, what.tool].filter(Boolean).join(" · ");
     case "browser":
