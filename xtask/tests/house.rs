@@ -31,7 +31,7 @@ fn files() -> Vec<PathBuf> {
 
 /// The source files that a person writes, with their text.
 fn sources() -> Vec<(PathBuf, String)> {
-    let written = ["rs", "ts", "svelte", "js", "mjs", "css", "py", "sh"];
+    let written = ["rs", "ts", "svelte", "js", "mjs", "py", "sh"];
     let is_source = |path: &PathBuf| path.extension().and_then(|e| e.to_str()).is_some_and(|e| written.contains(&e));
     let read = |path: PathBuf| {
         let text = std::fs::read_to_string(top().join(&path)).expect("a source file is text");
@@ -42,16 +42,14 @@ fn sources() -> Vec<(PathBuf, String)> {
 
 type Arrows = BTreeSet<(String, String)>;
 
-/// The arrows that ARCHITECTURE.md allows: in its block named `arrows`, a crate, `->`, and those that it may use.
+/// The arrows that ARCHITECTURE.md allows: a line for each crate in its block named `arrows`, with those it may use.
 fn allowed_arrows(architecture: &str) -> Arrows {
     let block = architecture.split("```arrows\n").nth(1).and_then(|rest| rest.split("```").next());
     let block = block.expect("ARCHITECTURE.md has a block named arrows");
     let mut arrows = Arrows::new();
     for line in block.lines().filter(|line| !line.trim().is_empty()) {
         let (from, to) = line.split_once("->").unwrap_or_else(|| panic!("'{line}' has no arrow"));
-        for to in to.split(',').map(str::trim).filter(|to| *to != "nothing") {
-            arrows.insert((from.trim().to_owned(), to.to_owned()));
-        }
+        arrows.extend(to.split_whitespace().map(|to| (from.trim().to_owned(), to.to_owned())));
     }
     arrows
 }
@@ -60,7 +58,11 @@ fn allowed_arrows(architecture: &str) -> Arrows {
 fn drawn_arrows(metadata: &str) -> Arrows {
     let metadata: serde_json::Value = serde_json::from_str(metadata).expect("JSON");
     let packages = metadata["packages"].as_array().expect("packages");
-    let name = |value: &serde_json::Value| value["name"].as_str().expect("a name").to_owned();
+    // As the folders are called, without what all of our packages have in front.
+    let name = |value: &serde_json::Value| {
+        let name = value["name"].as_str().expect("a name");
+        name.strip_prefix("tabwarden-").unwrap_or(name).to_owned()
+    };
     let ours: BTreeSet<String> = packages.iter().map(name).collect();
     let mut arrows = Arrows::new();
     for package in packages {
@@ -91,12 +93,12 @@ fn crates_use_only_what_the_architecture_allows() {
 fn an_arrow_of_any_kind_is_seen() {
     let arrow = |from: &str, to: &str| (from.to_owned(), to.to_owned());
     let metadata = r#"{"packages": [
-        {"name": "a", "dependencies": [{"name": "b", "kind": null}, {"name": "serde", "kind": null}]},
-        {"name": "b", "dependencies": [{"name": "c", "kind": "dev"}, {"name": "b", "kind": "dev"}]},
-        {"name": "c", "dependencies": [{"name": "a", "kind": "build"}]}]}"#;
-    let expect = Arrows::from([arrow("a", "b"), arrow("b", "c"), arrow("c", "a")]);
+        {"name": "tabwarden", "dependencies": [{"name": "tabwarden-b", "kind": null}, {"name": "serde", "kind": null}]},
+        {"name": "tabwarden-b", "dependencies": [{"name": "c", "kind": "dev"}, {"name": "tabwarden-b", "kind": "dev"}]},
+        {"name": "c", "dependencies": [{"name": "tabwarden", "kind": "build"}, {"name": "tabwarden-b", "kind": null}]}]}"#;
+    let expect = Arrows::from([arrow("tabwarden", "b"), arrow("b", "c"), arrow("c", "tabwarden"), arrow("c", "b")]);
     assert_eq!(drawn_arrows(metadata), expect);
-    let architecture = "Text\n```arrows\na -> b\nb -> c\nc -> a\nd -> nothing\n```\nx -> y\n";
+    let architecture = "Text\n```arrows\ntabwarden -> b\nb -> c\nc -> tabwarden b\nd ->\n```\nx -> y\n";
     assert_eq!(allowed_arrows(architecture), expect);
 }
 

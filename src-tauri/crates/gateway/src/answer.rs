@@ -283,6 +283,14 @@ impl From<&Fault> for Failure {
                 "The id is not a number or a short string: send the request again with another id.",
                 "Use a number, or a string of up to 250 bytes, as the id.",
             ),
+            Fault::BadParams => Self::new(
+                -32602,
+                "invalid_params",
+                "params is not an object: call again with params as an object.",
+                "Call again with params as an object.",
+            )
+            .with("argument", "params")
+            .with("expected", "an object"),
             Fault::TooLong => invalid("message larger than 4 MiB", "Send messages of up to 4 MiB, newline not counted."),
             Fault::UnknownMethod { method } => Self::new(
                 -32601,

@@ -19,7 +19,7 @@ use crate::answer::{self, Failure};
 use crate::fault::Fault;
 use crate::framing::{Frame, Lines};
 use crate::message::{Id, Message};
-use crate::socket::{SocketPath, connect};
+use crate::socket::{SocketPath, Stream, connect};
 
 /// How long the app may take to start, until its socket answers.
 const START_LIMIT: Duration = Duration::from_secs(15);
@@ -119,18 +119,14 @@ impl<W: AsyncWrite + Unpin> Sink<W> {
         while !self.waiting.is_empty() {
             self.write_some().await?;
         }
-        Ok(())
+        self.stream.flush().await
     }
 }
 
-trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
-impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
-type AppStream = Box<dyn Stream>;
-
 /// The connection to the app.
 struct App {
-    lines: Lines<ReadHalf<AppStream>>,
-    sink: Sink<WriteHalf<AppStream>>,
+    lines: Lines<ReadHalf<Stream>>,
+    sink: Sink<WriteHalf<Stream>>,
 }
 
 struct Bridge<W> {
@@ -285,23 +281,25 @@ impl<W: AsyncWrite + Unpin> Bridge<W> {
             stream = connect(&socket).await;
         }
         if let Ok(stream) = stream {
-            let greeting = self.greet(Box::new(stream));
+            let greeting = App::greet(stream, &self.secret, self.initialize.as_ref());
             self.app = tokio::time::timeout(GREETING_LIMIT, greeting).await.ok().and_then(Result::ok);
         }
     }
+}
 
+impl App {
     /// Says who we are, and repeats what the client said of itself.
-    async fn greet(&self, stream: AppStream) -> io::Result<App> {
+    async fn greet(stream: Stream, secret: &str, initialize: Option<&Value>) -> io::Result<Self> {
         let (reader, writer) = tokio::io::split(stream);
-        let mut app = App { lines: Lines::with_limit(reader, MAX_ANSWER), sink: Sink::new(writer) };
+        let mut app = Self { lines: Lines::with_limit(reader, MAX_ANSWER), sink: Sink::new(writer) };
         let hello = json!({
             "jsonrpc": "2.0",
             "id": "bridge",
             "method": "tabwarden/bridge",
-            "params": { "secret": self.secret },
+            "params": { "secret": secret },
         });
         app.exchange(hello).await?;
-        if let Some(initialize) = &self.initialize {
+        if let Some(initialize) = initialize {
             let mut initialize = initialize.clone();
             initialize["id"] = "bridge".into();
             app.exchange(initialize).await?;
@@ -309,9 +307,7 @@ impl<W: AsyncWrite + Unpin> Bridge<W> {
         }
         Ok(app)
     }
-}
 
-impl App {
     /// Sends a request and swallows its answer.
     async fn exchange(&mut self, request: Value) -> io::Result<()> {
         self.sink.push(request.to_string().as_bytes());

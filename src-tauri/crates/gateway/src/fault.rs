@@ -18,6 +18,9 @@ pub enum Fault {
     /// The id is neither a string nor a number, or too long.
     #[error("the id is not a short string or a number")]
     BadId,
+    /// The parameters are not an object.
+    #[error("params is not an object")]
+    BadParams,
     /// The line was too long and was dropped.
     #[error("message larger than 4 MiB")]
     TooLong,

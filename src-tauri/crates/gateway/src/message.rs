@@ -95,15 +95,9 @@ impl<'a> Message<'a> {
         let Ok(text) = std::str::from_utf8(line) else {
             return Err(Malformed { id: None, fault: Fault::NotUtf8 });
         };
-        let envelope: Envelope<'_> = serde_json::from_str(text).map_err(|error| {
-            if !error.is_data() {
-                return Malformed { id: None, fault: Fault::NotJson };
-            }
-            // It is JSON of another shape. Its id may still be good, and an error without one helps nobody.
-            let value: Value = serde_json::from_str(text).unwrap_or_default();
-            let fault = if value.is_array() { Fault::Batch } else { Fault::NotAMessage };
-            Malformed { id: value.get("id").and_then(|id| Id::read(&id.to_string())), fault }
-        })?;
+        // serde would take an array for the same fields in their order.
+        let read = text.trim_start().starts_with('{').then(|| serde_json::from_str::<Envelope<'_>>(text));
+        let Some(Ok(envelope)) = read else { return Err(Malformed::not_an_envelope(text)) };
         let id = match envelope.id {
             None => None,
             Some(json) => match Id::read(json.get()) {
@@ -117,11 +111,29 @@ impl<'a> Message<'a> {
             return Err(Malformed { id, fault: Fault::NotAMessage });
         }
         let params = envelope.params;
+        if params.is_some_and(|params| !params.get().starts_with('{')) && envelope.method.is_some() {
+            return Err(Malformed { id, fault: Fault::BadParams });
+        }
         match (envelope.method, id) {
             (Some(method), Some(id)) => Ok(Self::Request { id, method, params }),
             (Some(method), None) => Ok(Self::Notification { method, params }),
             (None, _) if envelope.result.is_some() || envelope.error.is_some() => Ok(Self::Answer),
             (None, id) => Err(Malformed { id, fault: Fault::NotAMessage }),
+        }
+    }
+}
+
+impl Malformed {
+    /// What is wrong with a text that does not even have a message's fields. Its id may still be good, and an error
+    /// without one helps nobody.
+    fn not_an_envelope(text: &str) -> Self {
+        match serde_json::from_str::<Value>(text) {
+            Err(_) => Self { id: None, fault: Fault::NotJson },
+            Ok(Value::Array(_)) => Self { id: None, fault: Fault::Batch },
+            Ok(value) => {
+                let id = value.get("id").and_then(|id| Id::read(&id.to_string()));
+                Self { id, fault: Fault::NotAMessage }
+            }
         }
     }
 }
@@ -171,6 +183,9 @@ mod tests {
         check(r#"{"jsonrpc":"2.0","id":1,"method":7}"#, "1 NotAMessage");
         check(r#"{"jsonrpc":"2.0","id":1}"#, "1 NotAMessage");
         check(r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, "null Batch");
+        check(r#"["2.0",1,"ping",{}]"#, "null Batch");
+        check(r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[1]}"#, "1 BadParams");
+        check(r#"{"id":{},"method":}"#, "null NotJson");
         check("7", "null NotAMessage");
         check("{", "null NotJson");
         check("hello", "null NotJson");

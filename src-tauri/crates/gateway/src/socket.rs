@@ -10,7 +10,7 @@ mod os;
 #[path = "socket_windows.rs"]
 mod os;
 
-pub use os::{BoundSocket, connect};
+pub use os::{BoundSocket, Stream, connect};
 pub(crate) use os::WriteHalf;
 
 /// Where the socket lies.

@@ -15,6 +15,8 @@ use tokio::net::{UnixListener, UnixStream};
 use super::{SocketError, SocketPath};
 use crate::connection::Incoming;
 
+/// A client's connection to the socket.
+pub type Stream = UnixStream;
 /// What a connection is read from.
 pub(crate) type ReadHalf = OwnedReadHalf;
 /// What a connection is written to.
@@ -182,8 +184,8 @@ impl Listener {
 }
 
 /// Connects to the socket of a Tabwarden that runs.
-pub async fn connect(path: &Path) -> io::Result<UnixStream> {
-    UnixStream::connect(path).await
+pub async fn connect(path: &Path) -> io::Result<Stream> {
+    Stream::connect(path).await
 }
 
 impl Incoming for OwnedReadHalf {
