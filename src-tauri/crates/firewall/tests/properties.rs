@@ -1,4 +1,5 @@
 //! What holds for every text.
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use std::sync::LazyLock;
 

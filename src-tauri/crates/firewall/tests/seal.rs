@@ -1,4 +1,5 @@
 //! What is withheld, what passes, and where it is said to have stood.
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
 
 use tabwarden_firewall::{Firewall, Surface};
 
