@@ -2,9 +2,11 @@
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::failure::Failure;
+use crate::tools;
 
 /// Starts the desktop, says how to reach it, and ends it when the process that it was started for has ended: a script
 /// beside that process, so that nothing is left behind however it ends.
@@ -21,19 +23,19 @@ pub struct Desktop {
 }
 
 impl Desktop {
-    /// For a program that a person runs: only what shows a window is added to the person's own environment.
+    /// For a program that a person runs: home and runtime folder stay the person's, so that others find its socket.
     pub fn for_a_person() -> Result<Self, Failure> {
-        Self::start(None, &OTHERS[..1])
+        Self::start(Some(&tools::target().join("desktop")), &OTHERS[..1])
     }
 
-    /// For tests: with a home and an open keyring of its own.
+    /// For tests: with a home of its own, too.
     pub fn for_tests() -> Result<Self, Failure> {
-        Self::start(Some("tests"), &OTHERS)
+        Self::start(None, &OTHERS)
     }
 
-    fn start(purpose: Option<&str>, without: &'static [&'static str]) -> Result<Self, Failure> {
+    fn start(keyrings: Option<&Path>, without: &'static [&'static str]) -> Result<Self, Failure> {
         let mut command = Command::new("bash");
-        command.args(["-c", KEEPER, "desktop.sh"]).arg(std::process::id().to_string()).args(purpose);
+        command.args(["-c", KEEPER, "desktop.sh"]).arg(std::process::id().to_string()).args(keyrings);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         // A group of its own: Ctrl-C must not reach the X server before the program that shows its window there.
         #[cfg(unix)]

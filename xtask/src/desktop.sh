@@ -1,10 +1,10 @@
-# A desktop of its own: an X server in memory, a session bus and a window manager, and for tests a home and an open
-# keyring. Prints what others need in their environment, then an empty line. Ends with the process $1.
-#   desktop.sh PID          a display for a program that a person runs; home and keyring stay the person's
-#   desktop.sh PID tests    a desktop for tests; what they leave behind goes with it
+# A desktop of its own: an X server in memory, a session bus, a window manager and an open keyring, and for tests a home.
+# Prints what others need in their environment, then an empty line. Ends with the process $1.
+#   desktop.sh PID FOLDER   a desktop for a program that a person runs; its keyring is kept in the folder
+#   desktop.sh PID          a desktop for tests; what they leave behind goes with it
 set -eu
 owner=$1
-purpose=${2:-}
+keyrings=${2:-}
 started=()
 stage=starting
 
@@ -23,11 +23,13 @@ trap 'exit 1' TERM
 # Ctrl-C is for the program on the desktop, which still needs it while it ends.
 trap '' INT
 
-unset WAYLAND_DISPLAY
-if [ "$purpose" = tests ]; then
+# The person's bus and keyring belong to another desktop, or to none that could ask for the keyring's password.
+unset WAYLAND_DISPLAY DBUS_SESSION_BUS_ADDRESS
+mkdir -m 0700 "$folder/run"
+if [ -z "$keyrings" ]; then
   export HOME=$folder/home XDG_RUNTIME_DIR=$folder/run
-  mkdir -m 0700 "$HOME" "$XDG_RUNTIME_DIR"
-  unset XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME DBUS_SESSION_BUS_ADDRESS
+  mkdir -m 0700 "$HOME"
+  unset XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME
   echo "HOME=$HOME"
   echo "XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR"
 fi
@@ -39,13 +41,14 @@ read -r number <&3
 export DISPLAY=:$number
 echo "DISPLAY=$DISPLAY"
 
-if [ -z "${DBUS_SESSION_BUS_ADDRESS:-}" ]; then
-  exec 4< <(exec dbus-daemon --session --nofork --print-address=1)
-  started+=($!)
-  read -r DBUS_SESSION_BUS_ADDRESS <&4
-  export DBUS_SESSION_BUS_ADDRESS
-  echo "DBUS_SESSION_BUS_ADDRESS=$DBUS_SESSION_BUS_ADDRESS"
-fi
+# What the bus starts, the keyring among it, lives in folders of this desktop.
+mkdir -p -m 0700 "${keyrings:=$folder/keyrings}"
+own=(env "XDG_RUNTIME_DIR=$folder/run" "XDG_DATA_HOME=$keyrings")
+exec 4< <(exec "${own[@]}" dbus-daemon --session --nofork --print-address=1)
+started+=($!)
+read -r DBUS_SESSION_BUS_ADDRESS <&4
+export DBUS_SESSION_BUS_ADDRESS
+echo "DBUS_SESSION_BUS_ADDRESS=$DBUS_SESSION_BUS_ADDRESS"
 
 openbox >/dev/null &
 started+=($!)
@@ -54,11 +57,11 @@ until xprop -root -notype _NET_SUPPORTING_WM_CHECK | grep -q 'window id'; do
   sleep 0.05
 done
 
-if [ "$purpose" = tests ]; then
-  # Any password will do: the keyring is made now, and goes with the folder. The daemon goes with the bus.
-  printf tests | gnome-keyring-daemon --unlock --components=secrets >/dev/null
-  printf open | secret-tool store --label=open tabwarden-tests open
-fi
+# With a closed keyring Chromium asks for its password and loads no page until somebody answers, and here nobody does.
+# So this one opens with a password that is no secret: it keeps no more than the folder's permissions do.
+# The daemon goes with the bus.
+printf tabwarden | "${own[@]}" gnome-keyring-daemon --unlock --components=secrets >/dev/null
+printf open | secret-tool store --label=open tabwarden-desktop open
 
 stage=started
 echo

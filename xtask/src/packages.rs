@@ -15,21 +15,14 @@ pub const APP: &[&str] = &[
     "dbus",
 ];
 
-/// A desktop in memory, and a way to take its picture.
-pub const DESKTOP: &[&str] = &["xvfb", "xauth", "openbox", "x11-utils", "imagemagick"];
+/// A desktop in memory with its keyring, and a way to take its picture.
+pub const DESKTOP: &[&str] =
+    &["xvfb", "xauth", "openbox", "x11-utils", "imagemagick", "gnome-keyring", "libsecret-tools"];
 
-/// What the tests use on that desktop: a keyring, the window's driver, a hand on the mouse and one on native dialogs,
+/// What the tests use on that desktop: the window's driver, a hand on the mouse and one on native dialogs,
 /// and a Python for the Python client.
-pub const TESTS: &[&str] = &[
-    "gnome-keyring",
-    "libsecret-tools",
-    "webkit2gtk-driver",
-    "xdotool",
-    "at-spi2-core",
-    "python3-pyatspi",
-    "python3-venv",
-    "procps",
-];
+pub const TESTS: &[&str] =
+    &["webkit2gtk-driver", "xdotool", "at-spi2-core", "python3-pyatspi", "python3-venv", "procps"];
 
 /// Installs those of the packages that are missing, or says how to.
 pub fn ensure(sets: &[&[&'static str]]) -> Result<(), Failure> {

@@ -26,14 +26,8 @@ const STEPS: &[Step] = &[
     Step { name: "fmt", title: "The format", packages: &[], run: fmt },
     Step { name: "house", title: "The rules of the house", packages: &[], run: house },
     Step { name: "deny", title: "Licences and sources of what is used", packages: &[packages::APP], run: deny },
-    Step { name: "lint", title: "The lints", packages: ALL, run: lint },
-    Step { name: "build", title: "Building", packages: ALL, run: |_| build() },
-    Step {
-        name: "cargo",
-        title: "The tests of the crates, the program and the window",
-        packages: ALL,
-        run: cargo_tests,
-    },
+    Step { name: "clippy", title: "The lints", packages: ALL, run: clippy },
+    Step { name: "rust", title: "The tests of the crates, the program and the window", packages: ALL, run: rust },
     Step { name: "ui", title: "The tests of the window's page", packages: ALL, run: ui },
     Step { name: "clients", title: "The stock clients", packages: ALL, run: clients },
 ];
@@ -126,7 +120,7 @@ fn deny(_: &Place) -> Result<(), Failure> {
 /// Everything but xtask, which is built already: together with the others it would get other features, and be built anew.
 const WORKSPACE: [&str; 4] = ["--locked", "--workspace", "--exclude", "xtask"];
 
-fn lint(_: &Place) -> Result<(), Failure> {
+fn clippy(_: &Place) -> Result<(), Failure> {
     run(tools::cargo().args(["clippy", "--locked", "--workspace", "--all-targets", "--", "--deny", "warnings"]))
 }
 
@@ -135,7 +129,7 @@ fn build() -> Result<(), Failure> {
     run(tools::cargo().arg("test").args(WORKSPACE).arg("--no-run"))
 }
 
-fn cargo_tests(place: &Place) -> Result<(), Failure> {
+fn rust(place: &Place) -> Result<(), Failure> {
     build()?;
     run(&mut place.command(tools::cargo().arg("test").args(WORKSPACE))?)
 }

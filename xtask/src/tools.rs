@@ -47,16 +47,14 @@ pub fn ensure_node() -> Result<(), Failure> {
     }
 }
 
-/// cargo-deny: the one that is installed, or one that is built into the user's cache, which takes some minutes once.
+/// cargo-deny: the one that is installed, or one that is built below the target folder, which takes some minutes once.
 pub fn cargo_deny() -> Result<Command, Failure> {
     let deny = |program: &Path| {
         let mut deny = Command::new(program);
         deny.current_dir(top());
         deny
     };
-    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
-    let cache = cache.or_else(|| std::env::home_dir().map(|home| home.join(".cache"))).unwrap_or_else(target);
-    let root = cache.join("tabwarden-xtask");
+    let root = target().join("tools");
     let built = root.join("bin/cargo-deny");
     for program in [Path::new("cargo-deny"), &built] {
         if output_of(deny(program).arg("--version")).is_some() {
