@@ -17,9 +17,7 @@ fn main() {
     ] {
         println!("cargo:rerun-if-changed={path}");
     }
-    if false {
-        build_page();
-    }
+    build_page();
     let attributes = tauri_build::Attributes::new()
         .capabilities_path_pattern("src-tauri/capabilities/**/*")
         .app_manifest(tauri_build::AppManifest::new().permissions_path_pattern("src-tauri/permissions/**/*"));

@@ -79,6 +79,10 @@ pub struct ServingArgs {
     #[arg(long, global = true, value_name = "PATH")]
     pub browser: Option<PathBuf>,
 
+    /// One more argument for the browser, as --browser-arg=--proxy-server=…; may be given several times
+    #[arg(long, global = true, value_name = "ARG", allow_hyphen_values = true)]
+    pub browser_arg: Vec<String>,
+
     /// Drive a browser that already runs, by its DevTools address (ws://…)
     #[arg(long, global = true, value_name = "URL", conflicts_with = "browser")]
     pub attach: Option<String>,

@@ -142,6 +142,9 @@ fn start_command(places: &PlaceArgs, args: &ServingArgs) -> std::io::Result<std:
             command.arg(option).arg(std::path::absolute(path)?);
         }
     }
+    for argument in &args.browser_arg {
+        command.arg(format!("--browser-arg={argument}"));
+    }
     let http = args.http.map(|port| port.to_string());
     for (option, text) in [("--log", &places.log), ("--attach", &args.attach), ("--http", &http)] {
         if let Some(text) = text {

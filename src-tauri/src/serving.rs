@@ -87,7 +87,8 @@ impl Serving {
         asker: Option<Asker>,
     ) -> Result<Self, StartError> {
         let Ground { socket, data_dir } = ground;
-        let browser = Browser::new(BrowserConfig { source: source(args, &data_dir), headless });
+        let extra_args = args.browser_arg.clone();
+        let browser = Browser::new(BrowserConfig { source: source(args, &data_dir), headless, extra_args });
         let about = About { version: env!("CARGO_PKG_VERSION") };
         let gateway = Gateway::new(browser.clone(), firewall, asker, about);
         let stop = CancellationToken::new();
@@ -155,8 +156,19 @@ pub async fn asked_to_stop() {
 
 fn source(args: &ServingArgs, data_dir: &DataDir) -> Source {
     match &args.attach {
-        Some(address) => Source::Attach { address: address.clone() },
+        Some(address) => Source::Attach { address: address.clone(), local: is_local(address) },
         None => Source::Launch { executable: args.browser.clone(), profile: data_dir.profile() },
+    }
+}
+
+/// Whether a browser's address is on this machine.
+fn is_local(address: &str) -> bool {
+    use url::Host;
+    match url::Url::parse(address).ok().and_then(|url| url.host().map(|host| host.to_owned())) {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
     }
 }
 

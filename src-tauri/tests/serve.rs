@@ -160,7 +160,7 @@ fn what_cannot_work_is_said_in_one_sentence() {
     };
     let socket = folder.path().join("s.sock");
     check(socket.clone(), file.join("data"), &[], "--data-dir DIR");
-    check(folder.path().join("x".repeat(200)), folder.path().join("d"), &[], "too long");
+    check(folder.path().join("x".repeat(200)), folder.path().join("d"), &[], "this system takes");
     check(file.join("s.sock"), folder.path().join("d"), &[], "--socket PATH");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("port");
     let port = taken.local_addr().expect("address").port().to_string();

@@ -43,7 +43,7 @@ impl Window {
         let mut window = Self { driver, agent, session: base, socket, data_dir, _folder: folder };
         let options = json!({
             "binary": env!("CARGO_BIN_EXE_tabwarden-window"),
-            "args": ["--socket", window.socket, "--data-dir", window.data_dir, "--log", "warn"],
+            "args": ["--socket", window.socket, "--data-dir", window.data_dir, "--log", "warn", "--browser-arg=--password-store=basic"],
         });
         let capabilities = json!({ "capabilities": { "alwaysMatch": { "webkitgtk:browserOptions": options } } });
         let started = window.post("session", &capabilities);
@@ -146,7 +146,7 @@ fn the_window_shows_what_agents_do_and_acts_on_it() {
     assert!(!window.script("return document.documentElement.outerHTML", json!([])).to_string().contains(&canary));
 
     claude.refused("browser_tab_new", json!({ "url": "https://elsewhere.example/" }));
-    window.wait_for_text(ACTIVITY, "elsewhere.example");
+    window.wait_for_text(ACTIVITY, "the domain is not allowed");
 
     // The person closes the tab with the keyboard: the agent finds it gone.
     let row = format!("[data-tab=\"{}\"]", opened["tab"]["id"].as_str().expect("id"));

@@ -1,83 +1,76 @@
 //! The credential firewall: text goes in, sealed text comes out.
 //!
 //! [`Egress`] can be made only here, and every writer demands one, so that nothing leaves unsealed.
+//! The crate is pure: no I/O, no clock, no randomness of its own, and it depends on nothing of ours.
+//!
+//! A text goes through it in two looks. The quick one hops over everything that leaves and mostly finds nothing to
+//! suspect; then the very same text comes out. Only around its suspects is looked closely, and what is found is
+//! replaced where it stands, so that the rest stays byte for byte what it was.
 
-/// What may leave. Only [`Firewall`] makes it.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Egress(String);
+mod decode;
+mod finding;
+mod json;
+mod names;
+mod rules;
+mod sealed;
+mod suspects;
+mod text;
+mod url;
 
-impl Egress {
-    /// The sealed text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
+use std::hash::Hasher;
 
-    /// The sealed text, for a writer.
-    pub fn into_string(self) -> String {
-        self.0
-    }
-}
+use siphasher::sip::SipHasher13;
 
-/// The kind of place in which a text stands.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Surface {
-    /// An address.
-    Url,
-    /// A title.
-    Title,
-    /// Any other text.
-    Text,
-    /// An error's message or data.
-    Error,
-}
+pub use crate::finding::{Finding, Surface};
+pub use crate::rules::RulesError;
+pub use crate::sealed::{Egress, Sealed};
 
-/// One thing that was withheld: where and by which rule, never what.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Finding {
-    /// The kind of place.
-    pub surface: Surface,
-    /// The place, as `tabs[3].url ?access_token`.
-    pub place: String,
-    /// The rule's id.
-    pub rule: String,
-    /// How often in that place.
-    pub count: u32,
-    /// A keyed short hash, as `#a3f1`.
-    pub tag: String,
-}
-
-/// Sealed text and what was withheld from it.
-pub struct Sealed {
-    /// The text that may leave.
-    pub egress: Egress,
-    /// What was withheld.
-    pub findings: Vec<Finding>,
-}
-
-/// Why the rules cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum RulesError {
-    /// The rules file cannot be read.
-    #[error("the firewall's rules cannot be used: {0}")]
-    Broken(String),
-}
+use crate::json::Inside;
+use crate::rules::Rules;
+use crate::sealed::Hit;
+use crate::suspects::Form;
 
 /// The rules, compiled.
-pub struct Firewall {}
+pub struct Firewall {
+    rules: Rules,
+    tag_key: [u64; 2],
+}
 
 impl Firewall {
     /// The built-in rules. `tag_key` is random and new for each run.
-    pub fn built_in(_tag_key: [u64; 2]) -> Result<Self, RulesError> {
-        Ok(Self {})
+    pub fn built_in(tag_key: [u64; 2]) -> Result<Self, RulesError> {
+        Ok(Self { rules: Rules::read(rules::BUILT_IN)?, tag_key })
     }
 
-    /// Seals one JSON text. The surfaces follow from the fields' names.
+    /// Seals one JSON text. The surfaces follow from the fields' names. What is no JSON is sealed as plain text.
     pub fn seal_json(&self, json: String) -> Sealed {
-        Sealed { egress: Egress(json), findings: Vec::new() }
+        let inside = Inside { path: "", surface: Surface::Text, depth: 0 };
+        let hits = self
+            .look_into_json(&json, inside)
+            .unwrap_or_else(|json::NotJson| self.look(&json, Form::Prose, Surface::Text));
+        seal(json, hits)
     }
 
     /// Seals one plain text.
-    pub fn seal_text(&self, _surface: Surface, text: &str) -> Sealed {
-        Sealed { egress: Egress(text.to_owned()), findings: Vec::new() }
+    pub fn seal_text(&self, surface: Surface, text: &str) -> Sealed {
+        let form = if surface == Surface::Url { Form::Address } else { Form::Prose };
+        seal(text.to_owned(), self.look(text, form, surface))
     }
+
+    /// The keyed short hash of a secret, the same for all its encodings.
+    fn tag(&self, secret: &str) -> u16 {
+        let [first, second] = self.tag_key;
+        let mut hasher = SipHasher13::new_with_keys(first, second);
+        hasher.write(decode::flat(secret).as_bytes());
+        let [low, high, ..] = hasher.finish().to_le_bytes();
+        u16::from_le_bytes([low, high])
+    }
+}
+
+fn seal(text: String, hits: Vec<Hit>) -> Sealed {
+    if hits.is_empty() {
+        return Sealed { egress: Egress::of(text), findings: Vec::new() };
+    }
+    let hits = sealed::merge(hits);
+    Sealed { egress: Egress::of(sealed::withhold(&text, &hits)), findings: finding::findings(&hits) }
 }

@@ -217,6 +217,7 @@ impl Gateway {
     pub(crate) fn status(&self) -> Value {
         let (tabs, windows) = match self.0.browser.windows() {
             Ok(windows) => {
+                #[expect(clippy::disallowed_methods, reason = "only counted")]
                 let windows = windows.expose();
                 (windows.iter().map(|window| window.tabs.len()).sum(), windows.len())
             }

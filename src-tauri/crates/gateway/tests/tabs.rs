@@ -1,6 +1,7 @@
 //! The tabs surface, as the user documented it.
 #![cfg(unix)]
 #![allow(clippy::expect_used, reason = "a test stops where something is not as it expects")]
+#![allow(clippy::disallowed_methods, reason = "tests look at what pages say")]
 
 mod common;
 

@@ -136,6 +136,7 @@ impl Visitor {
 
     fn answer(&self, ended: Ended) -> Result<CallToolResponse, ErrorData> {
         let reply = ended.result.map_err(|refusal| self.error(&refusal, &ended.origin))?;
+        #[expect(clippy::disallowed_methods, reason = "sealed right here")]
         let sealed = self.gateway().seal().seal(reply.json.expose().clone(), &ended.origin).into_string();
         let object = serde_json::from_str(&sealed).ok();
         let mut result = CallToolResult::success(vec![ContentBlock::text(sealed)]);
