@@ -1,6 +1,6 @@
 // Runs the stock clients against one running Tabwarden: all.mjs TABWARDEN PYTHON
 
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
 import http from "node:http";
 import os from "node:os";
@@ -24,10 +24,13 @@ const site = http.createServer((request, response) => {
 await new Promise((resolve) => site.listen(0, "127.0.0.1", resolve));
 const port = String(site.address().port);
 
-const server = spawn(tabwarden, ["serve", "--headless", "--http", "0", "--token-file", tokenFile, "--log", "warn", ...places], {
-  stdio: ["ignore", "pipe", "inherit"],
-});
-const ended = new Promise((resolve) => server.on("close", resolve));
+/** Starts a program; `closed` is its exit status, or why it could not be started. */
+function start(program, ...words) {
+  const child = spawn(program, words, { stdio: ["ignore", "pipe", "inherit"] });
+  const closed = new Promise((resolve) => child.on("close", resolve).on("error", resolve));
+  return { child, closed, lines: createInterface({ input: child.stdout }) };
+}
+
 let [passed, failed] = [0, 0];
 
 function count(line) {
@@ -38,26 +41,18 @@ function count(line) {
 
 /** Runs a client, and counts its steps. One that ends without any has failed. */
 async function run(name, program, ...words) {
-  const child = spawn(program, words, { stdio: ["ignore", "pipe", "inherit"] });
-  const closed = new Promise((resolve) => child.on("close", resolve));
-  const before = passed + failed;
-  for await (const line of createInterface({ input: child.stdout })) count(`${name}: ${line}`);
+  const { closed, lines } = start(program, ...words);
+  const before = [passed, failed];
+  for await (const line of lines) count(`${name}: ${line}`);
   const code = await closed;
-  const counted = passed + failed - before;
-  if (counted === 0 || (code !== 0 && failed === 0)) count(`${name}: FAILED (exit status ${code})`);
+  if (passed === before[0] || (code !== 0 && failed === before[1])) count(`${name}: FAILED (${code})`);
 }
 
-function output(...words) {
-  const child = spawn(tabwarden, words, { stdio: ["ignore", "pipe", "inherit"] });
-  let said = "";
-  child.stdout.on("data", (data) => (said += data));
-  return new Promise((resolve) => child.on("close", () => resolve(said)));
-}
-
+const serve = ["serve", "--headless", "--http", "0", "--token-file", tokenFile, "--log", "warn"];
+const server = start(tabwarden, ...serve, ...places);
 try {
-  const ready = createInterface({ input: server.stdout })[Symbol.asyncIterator]().next();
-  const first = await Promise.race([ready.then(({ value }) => value), ended.then((code) => `ended (${code})`)]);
-  if (first !== `ready ${socket}`) throw new Error(`tabwarden serve said '${first}' in place of 'ready ${socket}'`);
+  const { value: line } = await server.lines[Symbol.asyncIterator]().next();
+  if (line !== `ready ${socket}`) throw new Error(`tabwarden serve did not start: ${line ?? (await server.closed)}`);
 
   const bridge = [tabwarden, socket, port];
   await run("TypeScript SDK", process.execPath, here("sdk.mjs"), ...bridge);
@@ -65,7 +60,7 @@ try {
   for (const mode of ["session", "legacy", "auto", "2026-07-28"]) {
     await run(`Python (${mode})`, python, here("python.py"), mode, ...bridge);
   }
-  const status = JSON.parse(await output("status", "--json", ...places));
+  const status = JSON.parse(execFileSync(tabwarden, ["status", "--json", ...places]));
   const token = fs.readFileSync(tokenFile, "utf8").trim();
   await run("Conformance", process.execPath, here("conformance.mjs"), status.http, token);
 
@@ -74,8 +69,8 @@ try {
 } catch (error) {
   count(`Clients: FAILED ${error.stack}`);
 } finally {
-  server.kill("SIGTERM");
-  await ended;
+  server.child.kill("SIGTERM");
+  await server.closed;
   site.close();
   site.closeAllConnections();
   fs.rmSync(folder, { recursive: true, force: true });
