@@ -7,9 +7,7 @@ use futures_util::FutureExt;
 use rand::random;
 use serde_json::Value;
 use tabwarden_browser::Browser;
-use tabwarden_domain::{
-    CallRecord, Event, Introduction, Outcome, PrincipalId, Refusal, SessionId, TabId,
-};
+use tabwarden_domain::{CallRecord, Event, Introduction, Outcome, PrincipalId, Refusal, SessionId, TabId};
 use tabwarden_firewall::Firewall;
 use tokio::time::Instant;
 
@@ -210,5 +208,7 @@ pub(crate) fn tab_of_place(answer: &Value, place: &str) -> Option<TabId> {
     let index: usize = place.strip_prefix("tabs[")?.split_once(']')?.0.parse().ok()?;
     ["/result/structuredContent", ""]
         .iter()
-        .find_map(|root| answer.pointer(&format!("{root}/tabs/{index}/id")))?.as_str().map(TabId::from_wire)
+        .find_map(|root| answer.pointer(&format!("{root}/tabs/{index}/id")))?
+        .as_str()
+        .map(TabId::from_wire)
 }

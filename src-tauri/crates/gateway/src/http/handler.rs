@@ -128,13 +128,15 @@ impl Visitor {
     fn error(&self, refusal: &Refusal, origin: &Origin) -> ErrorData {
         let failure = Failure::from(refusal);
         let sealed = |text: String| self.gateway().seal().seal(text, origin).into_string();
-        let message: Value = serde_json::from_str(&sealed(Value::from(failure.message.as_str()).to_string())).unwrap_or_default();
+        let message: Value =
+            serde_json::from_str(&sealed(Value::from(failure.message.as_str()).to_string())).unwrap_or_default();
         let data = serde_json::from_str(&sealed(failure.data().to_string())).ok();
         ErrorData::new(ErrorCode(failure.code), message.as_str().unwrap_or_default().to_owned(), data)
     }
 
     fn answer(&self, ended: Ended) -> Result<CallToolResponse, ErrorData> {
         let reply = ended.result.map_err(|refusal| self.error(&refusal, &ended.origin))?;
+        #[expect(clippy::disallowed_methods, reason = "sealed right here")]
         let sealed = self.gateway().seal().seal(reply.json.expose().clone(), &ended.origin).into_string();
         let object = serde_json::from_str(&sealed).ok();
         let mut result = CallToolResult::success(vec![ContentBlock::text(sealed)]);
