@@ -51,8 +51,8 @@ async function run(name, program, ...words) {
 const serve = ["serve", "--headless", "--http", "0", "--token-file", tokenFile, "--log", "warn"];
 const server = start(tabwarden, ...serve, ...places);
 try {
-  const first = await Promise.race([server.lines[Symbol.asyncIterator]().next(), server.closed]);
-  if (first?.value !== `ready ${socket}`) throw new Error(`tabwarden serve did not start: ${first?.value ?? first}`);
+  const { value: line } = await server.lines[Symbol.asyncIterator]().next();
+  if (line !== `ready ${socket}`) throw new Error(`tabwarden serve did not start: ${line ?? (await server.closed)}`);
 
   const bridge = [tabwarden, socket, port];
   await run("TypeScript SDK", process.execPath, here("sdk.mjs"), ...bridge);
