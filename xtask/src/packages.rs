@@ -24,6 +24,9 @@ pub const DESKTOP: &[&str] =
 pub const TESTS: &[&str] =
     &["webkit2gtk-driver", "xdotool", "at-spi2-core", "python3-pyatspi", "python3-venv", "procps"];
 
+/// apt-get, without questions and with few words.
+const APT_GET: [&str; 6] = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq", "-o", "Dpkg::Use-Pty=0"];
+
 /// Installs those of the packages that are missing, or says how to.
 pub fn ensure(sets: &[&[&'static str]]) -> Result<(), Failure> {
     let wanted: Vec<&str> = sets.concat();
@@ -35,13 +38,13 @@ pub fn ensure(sets: &[&[&'static str]]) -> Result<(), Failure> {
     if missing.is_empty() {
         return Ok(());
     }
-    let Some(asroot) = way_to_root() else {
+    let Some(as_root) = way_to_root() else {
         let line = format!("sudo apt-get update && sudo apt-get install --no-install-recommends {}", missing.join(" "));
         return Err(Failure::Packages(line));
     };
     println!("Installing {}", missing.join(" "));
     let apt_get = || {
-        let mut words = asroot.iter().copied().chain(["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--quiet"]);
+        let mut words = as_root.iter().copied().chain(APT_GET);
         let mut command = Command::new(words.next().unwrap_or("env"));
         command.args(words);
         command
