@@ -18,15 +18,15 @@ pub fn run(arguments: &[&str]) -> Result<(), Failure> {
         return become_program(Command::new(&program).args(arguments));
     }
     let desktop = Desktop::for_a_person()?;
-    let display = desktop.display();
-    let x11vnc = match output_of(Command::new("which").arg("x11vnc")) {
-        Some(_) => format!("  Use it:      x11vnc -localhost -display {display}\n"),
-        None => "  Use it:      install x11vnc and start this again\n".to_owned(),
+    let there = desktop.in_words();
+    let work_in_it = match output_of(Command::new("which").arg("x11vnc")) {
+        Some(_) => format!("{there} x11vnc -localhost -usepw"),
+        None => "install x11vnc, and start this again".to_owned(),
     };
     println!(
-        "\nThere is no display here, so Tabwarden opens its window on one in memory, {display}.\n  \
-           Look at it:  DISPLAY={display} import -window root tabwarden.png\n\
-         {x11vnc}  \
+        "\nThere is no display here, so Tabwarden opens its window on one in memory.\n  \
+           Look at it:  {there} import -window root tabwarden.png\n  \
+           Work in it:  {work_in_it}\n  \
            Connect:     {program} setup claude-code    (or cursor, vscode, codex, gemini)\n  \
            Its state:   {program} status    (names the socket, too)\n  \
            Stop it:     Ctrl-C\n",
