@@ -9,7 +9,9 @@ use crate::{packages, tools};
 /// Installs what is missing, builds Tabwarden, and becomes it.
 pub fn run(arguments: &[&str]) -> Result<(), Failure> {
     let has_display = !cfg!(target_os = "linux")
-        || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+        || ["DISPLAY", "WAYLAND_DISPLAY"]
+            .iter()
+            .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
     tools::ensure_node()?;
     packages::ensure(if has_display { &[packages::APP] } else { &[packages::APP, packages::DESKTOP] })?;
     finish(tools::cargo().args(["build", "--locked", "--package", "tabwarden", "--bins"]))?;
