@@ -94,7 +94,7 @@ impl Targets {
             });
         }
         // Each look holds everything, so that each begins the sequence anew.
-        let _ = shared.reported(Report { sequence: 0, windows, changed });
+        let _ = shared.reported(Report { sequence: 0, windows, changed, replaced: Vec::new() });
         Ok(())
     }
 

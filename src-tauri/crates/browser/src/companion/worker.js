@@ -5,19 +5,30 @@
 "use strict";
 
 const companion = (() => {
+  /** The longest icon that is passed on, in characters: a page may make its own, of any size. */
+  const MAX_ICON = 65536;
+  /** How soon a tab that is loading is looked at again, in ms, and the longest that this grows to. */
+  const [SOON, LATE] = [50, 1000];
+
   /** What was sent last, by tab id. */
   let sent = new Map();
   /** Tabs that the browser said are gone; a query made in that moment may still hold them. */
   const gone = new Set();
+  /** Tabs that the browser put in another's place, not reported yet: pairs of the old id and the new one. */
+  let replaced = [];
   let sequence = 0;
-  let looking = null;
-  let again = false;
+  /** The look that is under way, and the one that follows it, which whoever asks meanwhile shares. */
+  let looking = Promise.resolve();
+  let next = null;
+  let timer = null;
+  let wait = SOON;
 
   const describe = (tab) => ({
     id: tab.id,
-    title: tab.title ?? "",
-    url: tab.url || tab.pendingUrl || "",
-    favicon: tab.favIconUrl ?? null,
+    // A page can name itself with half a character, which is no text to anybody else.
+    title: (tab.title ?? "").toWellFormed(),
+    url: (tab.url || tab.pendingUrl || "").toWellFormed(),
+    favicon: icon(tab.favIconUrl),
     active: tab.active,
     loading: tab.status === "loading",
     audible: tab.audible ?? false,
@@ -25,67 +36,89 @@ const companion = (() => {
     discarded: tab.discarded ?? false,
   });
 
+  const icon = (url) => (url?.length <= MAX_ICON && /^(https?|data):/.test(url) ? url.toWellFormed() : null);
+
   // Not an agent's business, and not a page: extensions' own pages and developer tools.
   const listed = (tab) => !/^(chrome-extension|devtools):/.test(tab.url || tab.pendingUrl || "");
 
   async function look() {
+    if (!globalThis.tabwardenReport) return;
     const windows = await chrome.windows.getAll({ populate: true, windowTypes: ["normal", "popup"] });
     windows.sort((a, b) => a.id - b.id);
     const now = new Map();
     const changed = [];
     const order = [];
+    let loading = false;
     for (const window of windows) {
       const ids = [];
       for (const tab of window.tabs ?? []) {
         if (gone.has(tab.id) || !listed(tab)) continue;
-        const text = JSON.stringify(describe(tab));
+        const described = describe(tab);
+        const text = JSON.stringify(described);
         now.set(tab.id, text);
         ids.push(tab.id);
-        if (sent.get(tab.id) !== text) changed.push(JSON.parse(text));
+        loading ||= described.loading;
+        if (sent.get(tab.id) !== text) changed.push(described);
       }
       if (ids.length > 0) {
         order.push({ id: window.id, popup: window.type === "popup", focused: window.focused, tabs: ids });
       }
     }
     sent = now;
-    globalThis.tabwardenReport?.(JSON.stringify({ sequence: sequence++, windows: order, changed }));
+    globalThis.tabwardenReport(JSON.stringify({ sequence: sequence++, windows: order, changed, replaced }));
+    replaced = [];
+    // Chromium does not always tell that a page has loaded: not of one that began before we listened, and not of a
+    // frame that came late.
+    clearTimeout(timer);
+    wait = changed.length > 0 ? SOON : Math.min(wait * 2, LATE);
+    timer = loading ? setTimeout(report, wait) : null;
   }
 
   /** Looks again, and resolves when a look that began after this call was sent. */
   function report() {
-    again = true;
-    looking ??= (async () => {
-      try {
-        while (again) {
-          again = false;
-          await look();
-        }
-      } finally {
-        looking = null;
-      }
-    })();
-    return looking;
+    next ??= looking.catch(() => {}).then(() => {
+      next = null;
+      looking = look();
+      looking.catch(() => setTimeout(report, LATE));
+      return looking;
+    });
+    return next;
   }
 
+  const { tabs, windows, webNavigation } = chrome;
   for (const event of [
-    chrome.tabs.onCreated, chrome.tabs.onUpdated, chrome.tabs.onMoved, chrome.tabs.onActivated,
-    chrome.tabs.onAttached, chrome.tabs.onDetached, chrome.windows.onCreated, chrome.windows.onRemoved,
-    chrome.windows.onFocusChanged,
+    tabs.onCreated, tabs.onUpdated, tabs.onMoved, tabs.onActivated, tabs.onAttached, tabs.onDetached,
+    windows.onCreated, windows.onRemoved, windows.onFocusChanged,
+    // Frames: a tab loads while any of them does, and `tabs.onUpdated` tells of the outermost alone.
+    webNavigation.onBeforeNavigate, webNavigation.onCompleted, webNavigation.onErrorOccurred,
   ]) {
     event.addListener(() => void report());
   }
-  chrome.tabs.onRemoved.addListener((id) => { gone.add(id); void report(); });
-  chrome.tabs.onReplaced.addListener((_added, removed) => { gone.add(removed); void report(); });
+  tabs.onRemoved.addListener((id) => { gone.add(id); void report(); });
+  tabs.onReplaced.addListener((added, removed) => {
+    gone.add(removed);
+    replaced.push([removed, added]);
+    void report();
+  });
+
+  /** Begins anew: the next report holds everything. */
+  async function begin() {
+    sent = new Map();
+    sequence = 0;
+    await report();
+  }
+
+  // Begins by itself as soon as Tabwarden listens, whichever of the two comes first. Tabwarden asks nothing before: what
+  // is evaluated in a worker whose script has not run yet may find no globals, or never be answered.
+  (function awaitListener() {
+    if (globalThis.tabwardenReport) void begin();
+    else setTimeout(awaitListener, 5);
+  })();
 
   return {
-    /** Begins anew: the next report holds everything. */
-    async begin() {
-      sent = new Map();
-      sequence = 0;
-      await report();
-    },
+    begin,
 
-    /** Opens a tab; makes a window where there is none. */
+    /** Opens a tab; makes a window where there is none. Never raises one. */
     async open({ url, active, window }) {
       let tab;
       if (window === null) {
@@ -93,8 +126,9 @@ const companion = (() => {
         window = last?.type === "normal" ? last.id : (await chrome.windows.getAll({ windowTypes: ["normal"] }))[0]?.id;
       }
       if (window === undefined) {
-        const made = await chrome.windows.create(url === null ? {} : { url });
-        tab = made.tabs[0];
+        const wish = { focused: false };
+        if (url !== null) wish.url = url;
+        tab = (await chrome.windows.create(wish)).tabs[0];
       } else {
         const wish = { active, windowId: window };
         if (url !== null) wish.url = url;
@@ -126,6 +160,11 @@ const companion = (() => {
     async mute(id, muted) {
       await chrome.tabs.update(id, { muted });
       await report();
+    },
+
+    /** Whether the person touched mouse or keyboard in the last 15 s, the shortest that Chromium can tell. */
+    async inUse() {
+      return (await chrome.idle.queryState(15)) === "active";
     },
   };
 })();

@@ -1,6 +1,7 @@
 //! What the tests with a real Chromium share.
 #![allow(dead_code, reason = "each test takes what it needs")]
 #![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
+#![allow(clippy::disallowed_methods, reason = "the tests compare what the pages said")]
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -177,6 +178,13 @@ fn answer(mut stream: TcpStream) {
         "/asks-before-leaving" => "<title>Asks</title><script>onbeforeunload = e => { e.preventDefault(); return 'no' }</script>".to_owned(),
         "/never-idle" => "<title>Busy</title><script>setTimeout(() => { for (;;) {} }, 300)</script>".to_owned(),
         "/opens" => "<title>Opens</title><script>open('/title/opened', 'x', 'width=300,height=300')</script>".to_owned(),
+        "/asks" => "<title>Alerts</title><script>setTimeout(() => alert('stop'), 50)</script>".to_owned(),
+        "/half-a-character" => "<title>x</title><script>document.title = 'half \\ud800'</script>".to_owned(),
+        "/restless" => "<script>let i = 0; setInterval(() => { document.title = 'title ' + i++ })</script>".to_owned(),
+        "/late-frame" => "<title>Late</title><script>onload = () => setTimeout(() => {
+            document.body.append(Object.assign(document.createElement('iframe'), { src: '/held' }));
+            document.title = 'Later';
+        }, 300)</script>".to_owned(),
         "/sounds" => "<title>Sounds</title><script>const c = new AudioContext(); const o = c.createOscillator(); o.connect(c.destination); o.start()</script>".to_owned(),
         _ => format!("<title>{}</title>", path.rsplit('/').next().unwrap_or_default()),
     };
