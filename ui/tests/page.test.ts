@@ -50,24 +50,25 @@ const actsBecome = (page: Page, wanted: string[]) =>
 
 async function violations(page: Page): Promise<string[]> {
   // Through the debugging protocol, which the page's policy does not concern.
-  await page.evaluate(axe);
+  if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(axe);
   return page.evaluate(async () => {
     const { axe } = window as unknown as { axe: typeof import("axe-core") };
-    const { violations } = await axe.run(document);
+    const { violations } = await axe.run(document, { resultTypes: ["violations"] });
     return violations.flatMap((v) => v.nodes.map((node) => `${v.id}: ${node.html.slice(0, 160)} ${node.failureSummary ?? ""}`));
   });
 }
 
-for (const feed of ["few", "empty", "many", "dead", "nocompanion", "nosandbox"]) {
+for (const feed of ["few", "empty", "many", "dead"]) {
   test(`${feed}: nothing stands in the way of assistive technology, dark and light, large and small`, async () => {
-    for (const scheme of ["dark", "light"] as const) {
+    const page = await open(feed);
+    const tab = page.locator("[data-tab]").first();
+    if (await tab.count()) await tab.click();
+    for (const colorScheme of ["light", "dark"] as const) {
       for (const [width, height] of [[1280, 800], [880, 560]] as const) {
-        const page = await open(feed, { scheme, width, height });
-        const tab = page.locator("[data-tab]").first();
-        if (await tab.count()) await tab.click();
-        expect(await violations(page), `${scheme} ${width}x${height}`).toEqual([]);
+        await page.emulateMedia({ colorScheme });
+        await page.setViewportSize({ width, height });
+        expect(await violations(page), `${colorScheme} ${width}x${height}`).toEqual([]);
         expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), "no sideways scrolling").toBe(true);
-        await page.context().close();
       }
     }
   });
@@ -170,9 +171,12 @@ test("a dead browser can be started again", async () => {
 });
 
 test("what is not known is said: no companion, no sandbox, no answer", async () => {
-  expect(await (await open("nocompanion")).textContent(".banners")).toContain("sound is unknown");
-  expect(await (await open("nosandbox")).textContent(".banners")).toContain("without its sandbox");
-  expect(await (await open("lost")).textContent(".banners")).toContain("does not answer");
+  const says = { nocompanion: "sound is unknown", nosandbox: "without its sandbox", lost: "does not answer" };
+  for (const [feed, words] of Object.entries(says)) {
+    const page = await open(feed);
+    expect(await page.textContent(".banners")).toContain(words);
+    expect(await violations(page), feed).toEqual([]);
+  }
 });
 
 test("the activity is filtered by chip and by text", async () => {
@@ -210,7 +214,8 @@ test("500 tabs and 10 000 rows: only what is in sight stands in the document", a
 test("a storm: the list follows, stays put when scrolled up, counts what is new, and stays small", async () => {
   const page = await open("storm");
   const grid = page.locator("[data-pane=activity] [role=grid]");
-  await page.waitForSelector("[data-row='10200']");
+  // It follows: rows that came after the snapshot are in sight.
+  await page.waitForFunction(() => [...document.querySelectorAll("[data-row]")].some((r) => Number(r.getAttribute("data-row")) >= 10_200));
   await grid.hover();
   await page.mouse.wheel(0, -4000);
   const fresh = page.locator("[data-pane=activity] .fresh");

@@ -347,6 +347,7 @@ impl Shown {
         Some(update)
     }
 
+    #[expect(clippy::disallowed_methods, reason = "what is shown is sealed on its way to the window")]
     fn tabs_difference(&mut self, gateway: &Gateway) -> Option<TabsUpdate> {
         // A browser that does not run has no windows.
         let raw = gateway.browser().windows().ok();

@@ -126,7 +126,9 @@ pub fn command(socket: &Path, data_dir: &Path) -> Command {
     command.env_remove("TABWARDEN_SOCKET").env_remove("RUST_LOG");
     command.arg("--socket").arg(socket).arg("--data-dir").arg(data_dir).args(["--log", "warn"]);
     // Off the network, and not waiting for a keyring that a test has not unlocked.
-    for argument in ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--password-store=basic"] {
+    for argument in
+        ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--password-store=basic"]
+    {
         command.arg(format!("--browser-arg={argument}"));
     }
     command

@@ -149,7 +149,7 @@ function opening(feed: string): Snapshot {
         : RUNNING,
     server: { version: "0.1.0", socket: "/run/user/1000/tabwarden.sock", http: "http://127.0.0.1:7333/mcp" },
     windows,
-    tabs: Array.from({ length: tabs }, (_, n) => tab(n, now, companion)),
+    tabs: Array.from({ length: tabs }, (_, n) => tab(n, now, companion)).map((t) => (feed === "empty" ? { ...t, opened_by: null, last: null } : t)),
     sessions: feed === "empty" ? [] : [0, 1, 2].map((n) => session(n, now)),
     activity: feed === "empty" ? [] : activity(busy ? 10_000 : 48, now),
     withheld_today: feed === "empty" ? 0 : 14,

@@ -93,7 +93,7 @@ export function whatHappened(what: ActivityKind): string {
 export function smallPrint(what: ActivityKind): string {
   switch (what.kind) {
     case "call":
-      return what.outcome.outcome === "refused" ? `${what.tool} · ${what.outcome.slug} ${what.outcome.code}` : what.tool;
+      return what.outcome.outcome === "refused" ? `${what.outcome.slug} ${what.outcome.code} · ${what.tool}` : what.tool;
     case "redaction":
       return [what.rule, what.tag, what.tool].filter(Boolean).join(" · ");
     case "browser":
@@ -165,7 +165,7 @@ export function soundWords(tab: TabView): string {
 /** How a tab is, in words. */
 export function tabState(tab: TabView, closed: boolean): string {
   if (closed) return "Closed";
-  const states = [tab.active ? "Selected in its window" : "In the background"];
+  const states = [tab.active ? "Active in its window" : "In the background"];
   if (tab.loading) states.push("loading");
   if (tab.discarded) states.push("put to sleep");
   return states.join(", ");
@@ -229,6 +229,7 @@ export const WORDS = {
   noSelection: "Select a tab or a session to see its facts.",
   noActivity: "Nothing has happened yet. Each call of an agent is listed here.",
   noMatch: "Nothing matches the filter.",
+  connectionLost: "connection lost",
   connect: "No agent is connected",
   connectHow: "Add Tabwarden to a client, then start the client.",
   run: "Run this:",

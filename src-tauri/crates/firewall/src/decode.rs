@@ -39,11 +39,7 @@ struct Peeling<'a> {
 
 impl<'a> Peeling<'a> {
     fn of(source: &'a str) -> Self {
-        Self {
-            source,
-            copied: 0,
-            layer: Layer { text: String::with_capacity(source.len()), jumps: Vec::new() },
-        }
+        Self { source, copied: 0, layer: Layer { text: String::with_capacity(source.len()), jumps: Vec::new() } }
     }
 
     fn replace(&mut self, escape: Range<usize>, by: char) {

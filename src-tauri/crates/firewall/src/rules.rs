@@ -188,3 +188,107 @@ pub(crate) fn entropy(text: &[u8]) -> f64 {
     let share = |&count: &u32| f64::from(count) / length;
     counts.iter().filter(|&&count| count > 0).map(share).map(|share| -share * share.log2()).sum()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+    use crate::Firewall;
+
+    /// Deterministic characters that look random: the same in every run, so that a failure comes again.
+    struct Random(u64);
+
+    impl Random {
+        fn text(&mut self, alphabet: &str, length: usize) -> String {
+            let letters: Vec<char> = alphabet.chars().collect();
+            let mut next = || {
+                self.0 ^= self.0 << 13;
+                self.0 ^= self.0 >> 7;
+                self.0 ^= self.0 << 17;
+                letters[(self.0 % letters.len() as u64) as usize]
+            };
+            (0..length).map(|_| next()).collect()
+        }
+    }
+
+    /// Puts random characters where an example wants them.
+    fn expand(example: &str, random: &mut Random) -> String {
+        const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
+        let upper = LOWER.to_uppercase();
+        let mut text = String::new();
+        let mut rest = example;
+        while let Some((before, after)) = rest.split_once('{') {
+            let wish = after.split_once('}').and_then(|(wish, after)| Some((wish.split_once(':')?, after)));
+            let parsed = wish.and_then(|((kind, length), after)| Some((kind, length.parse::<usize>().ok()?, after)));
+            let Some((kind, length, after)) = parsed else {
+                text.push_str(before);
+                text.push('{');
+                rest = after;
+                continue;
+            };
+            let alphabet = match kind {
+                "alnum" => format!("{LOWER}{upper}0123456789"),
+                "hex" => "0123456789abcdef".to_owned(),
+                "upper" => format!("{upper}0123456789"),
+                "digits" => "0123456789".to_owned(),
+                "b64url" => format!("{LOWER}{upper}0123456789-_"),
+                "base32" => format!("{upper}234567"),
+                other => panic!("unknown kind {other} in {example}"),
+            };
+            text.push_str(before);
+            // No sign at an end, where it would belong to the sentence around.
+            let inner = random.text(&alphabet, length);
+            text.push_str(&inner.replace(['-', '_'], "x"));
+            rest = after;
+        }
+        text + rest
+    }
+
+    #[test]
+    fn every_rule_hits_its_examples_and_leaves_the_others_alone() {
+        let firewall = Firewall::built_in([1, 2]).expect("the built-in rules");
+        let file: RulesFile = toml::from_str(BUILT_IN).expect("the built-in rules");
+        let mut ids = HashSet::new();
+        let mut random = Random(0x9e37_79b9_7f4a_7c15);
+        for rule in &file.rule {
+            let id = &rule.id;
+            assert!(ids.insert(id.clone()), "two rules {id}");
+            assert!(rule.hits.len() >= 3 && rule.leaves.len() >= 3, "{id} needs three hits and three leaves at least");
+            assert!(!rule.source.trim().is_empty() && !rule.keywords.is_empty(), "{id} needs a source and a keyword");
+            assert!(rule.class == Class::Shape || rule.entropy > 0.0, "{id}: a name needs randomness beside it");
+            for hit in &rule.hits {
+                assert!(hit.contains('⟦') && hit.contains('⟧'), "{id}: no secret is marked in {hit}");
+                let text = expand(hit, &mut random);
+                let (before, rest) = text.split_once('⟦').expect("marked");
+                let (_, after) = rest.split_once('⟧').expect("marked");
+                let sealed = firewall.seal_text(Surface::Text, &text.replace(['⟦', '⟧'], ""));
+                assert_eq!(sealed.egress.as_str(), format!("{before}[REDACTED]{after}"), "{id}: {hit}");
+                // Another layer may have withheld the same place under its own name; the rule must hit all the same.
+                let own = Regex::new(&rule.regex).expect("it compiles");
+                assert!(own.is_match(&text.replace(['⟦', '⟧'], "")), "{id} does not hit {hit}");
+            }
+            for leave in &rule.leaves {
+                let sealed = firewall.seal_text(Surface::Text, leave);
+                assert_eq!(sealed.egress.as_str(), leave, "{id} must leave it alone");
+            }
+        }
+    }
+
+    #[test]
+    fn broken_rules_are_refused_with_their_place() {
+        fn check(toml: &str, expect: &str) {
+            let error = Rules::read(toml).err().map(|error| error.to_string()).unwrap_or_default();
+            assert!(error.contains(expect), "'{expect}' is not in: {error}");
+        }
+        let rule = |regex: &str, more: &str| {
+            format!(
+                "[[rule]]\nid = \"x\"\nclass = \"shape\"\nkeywords = [\"k\"]\nregex = '{regex}'\nhits = []\nleaves = []\nsource = \"s\"\n{more}"
+            )
+        };
+        check("rule = 3", "line 1");
+        check(&rule("k(", ""), "\"x\"");
+        check(&rule("k", "colour = 1"), "colour");
+        assert!(Rules::read(&rule("k", "")).is_ok());
+    }
+}

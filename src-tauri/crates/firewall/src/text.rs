@@ -155,8 +155,8 @@ fn encoded_segments(token: &str) -> Vec<Range<usize>> {
     for at in memchr::memchr2_iter(b'%', b'\\', bytes) {
         let known = segments.last().map_or(0, |segment| segment.end);
         if at >= known && decode::ascii_escape(&bytes[at..]).is_some() {
-            let start = bytes[known..at].iter().rposition(|byte| separates(byte)).map_or(known, |last| known + last + 1);
-            let end = bytes[at..].iter().position(|byte| separates(byte)).map_or(bytes.len(), |end| at + end);
+            let start = bytes[known..at].iter().rposition(separates).map_or(known, |last| known + last + 1);
+            let end = bytes[at..].iter().position(separates).map_or(bytes.len(), |end| at + end);
             segments.push(start..end);
         }
     }
@@ -166,7 +166,8 @@ fn encoded_segments(token: &str) -> Vec<Range<usize>> {
 /// Whether a bare `name=value` is a line of a program rather than a setting: `token==other`, `token=read()`, `PWD=/home`.
 fn is_code(text: &str, equals: usize, value: &str) -> bool {
     let before = &text.as_bytes()[..equals];
-    let is_folder = value.starts_with(['/', '~']) && before.len() >= 3 && before[before.len() - 3..].eq_ignore_ascii_case(b"pwd");
+    let is_folder =
+        value.starts_with(['/', '~']) && before.len() >= 3 && before[before.len() - 3..].eq_ignore_ascii_case(b"pwd");
     value.starts_with('=') || value.contains('(') || is_folder
 }
 
@@ -211,7 +212,5 @@ fn looks_random(value: &str) -> bool {
         let letters = run.len() - digits;
         (run.len() >= 8 && digits >= 2 && letters >= 2) || (run.len() >= 20 && upper >= 4 && letters - upper >= 4)
     };
-    value.len() >= 16
-        && rules::entropy(value) >= 3.0
-        && value.split(|byte| !byte.is_ascii_alphanumeric()).any(is_mixed)
+    value.len() >= 16 && rules::entropy(value) >= 3.0 && value.split(|byte| !byte.is_ascii_alphanumeric()).any(is_mixed)
 }

@@ -125,7 +125,8 @@ fn value(bytes: &[u8], start: usize, section: Section, form: Form) -> Range<usiz
     if form == Form::Address {
         return start..end;
     }
-    if end == start && section == Section::Bare
+    if end == start
+        && section == Section::Bare
         && let Some(quoted) = quoted(bytes, start)
     {
         return quoted;

@@ -79,7 +79,9 @@ impl Agent {
     }
 
     fn error(&self, id: Option<&Id>, failure: &Failure) -> Egress {
-        self.gateway.seal().seal(answer::error(id, failure), &Origin { session: self.main.clone(), ..Origin::default() })
+        self.gateway
+            .seal()
+            .seal(answer::error(id, failure), &Origin { session: self.main.clone(), ..Origin::default() })
     }
 
     fn request(&mut self, id: Id, method: &str, params: Option<&RawValue>) -> Step {
@@ -140,7 +142,6 @@ impl Agent {
         )
     }
 
-    #[expect(clippy::type_complexity, reason = "used once, right above")]
     fn prepare_call(
         &mut self,
         params: Option<&RawValue>,

@@ -1,6 +1,7 @@
 //! The one place where results and refusals become what stands on the wire.
 //!
 //! Everything here is still unsealed text in [`Raw`]; [`crate::transport`] seals it and is the only one to write.
+#![expect(clippy::disallowed_methods, reason = "this is where answers are written, for the transport to seal")]
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -15,7 +16,7 @@ use crate::protocol::Dialect;
 
 /// What a tool hands back: a JSON object, and the tab that it turned out to be about.
 pub(crate) struct Reply {
-    /// The object's JSON text, in the order of fields that the seed documents.
+    /// The object's JSON text, its fields in the documented order.
     pub json: Raw<String>,
     /// The tab, if the call made one.
     pub tab: Option<TabId>,
@@ -291,7 +292,9 @@ impl From<&Fault> for Failure {
             )
             .with("argument", "params")
             .with("expected", "an object"),
-            Fault::TooLong => invalid("message larger than 4 MiB", "Send messages of up to 4 MiB, newline not counted."),
+            Fault::TooLong => {
+                invalid("message larger than 4 MiB", "Send messages of up to 4 MiB, newline not counted.")
+            }
             Fault::UnknownMethod { method } => Self::new(
                 -32601,
                 "method_not_found",
@@ -302,7 +305,9 @@ impl From<&Fault> for Failure {
             Fault::UnsupportedVersion { requested } => Self::new(
                 -32022,
                 "unsupported_protocol_version",
-                format!("Protocol version '{requested}' is not spoken here: use 2026-07-28 in _meta, or call initialize."),
+                format!(
+                    "Protocol version '{requested}' is not spoken here: use 2026-07-28 in _meta, or call initialize."
+                ),
                 "Use one of the supported versions.",
             )
             .with("requested", requested.as_str())

@@ -57,7 +57,8 @@ impl Kind {
 pub(crate) fn schema(declared: &[Argument]) -> Value {
     let properties: Map<String, Value> =
         declared.iter().map(|argument| (argument.name.to_owned(), argument.kind.schema(argument.about))).collect();
-    let required: Vec<&str> = declared.iter().filter(|argument| argument.required).map(|argument| argument.name).collect();
+    let required: Vec<&str> =
+        declared.iter().filter(|argument| argument.required).map(|argument| argument.name).collect();
     let mut schema = json!({ "type": "object", "properties": properties, "additionalProperties": false });
     if !required.is_empty() {
         schema["required"] = required.into();
@@ -92,7 +93,8 @@ impl Arguments {
                 _ => {}
             }
         }
-        if let Some(unknown) = given.keys().find(|name| declared.iter().all(|argument| argument.name != name.as_str())) {
+        if let Some(unknown) = given.keys().find(|name| declared.iter().all(|argument| argument.name != name.as_str()))
+        {
             let names: Vec<&str> = declared.iter().map(|argument| argument.name).collect();
             let expected = format!("only {}", names.join(", "));
             return Err(invalid(&shorten(unknown), "is no argument of this tool", expected));

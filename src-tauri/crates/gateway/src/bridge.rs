@@ -12,14 +12,15 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::Instant;
 
 use crate::answer::{self, Failure};
+use crate::connection::Incoming;
 use crate::fault::Fault;
 use crate::framing::{Frame, Lines};
 use crate::message::{Id, Message};
-use crate::socket::{SocketPath, Stream, connect};
+use crate::socket::{ClientRead, ClientWrite, SocketPath, Stream, connect, split};
 
 /// How long the app may take to start, until its socket answers.
 const START_LIMIT: Duration = Duration::from_secs(15);
@@ -125,8 +126,8 @@ impl<W: AsyncWrite + Unpin> Sink<W> {
 
 /// The connection to the app.
 struct App {
-    lines: Lines<ReadHalf<Stream>>,
-    sink: Sink<WriteHalf<Stream>>,
+    lines: Lines<ClientRead>,
+    sink: Sink<ClientWrite>,
 }
 
 struct Bridge<W> {
@@ -205,6 +206,10 @@ impl<W: AsyncWrite + Unpin> Bridge<W> {
             Ok(Message::Notification { .. } | Message::Answer) if self.app.is_none() => return,
             Ok(Message::Notification { .. } | Message::Answer) | Err(_) => (None, false),
         };
+        // Asked before each request, so that none is lost to an app that is gone already.
+        if self.app.as_ref().is_some_and(|app| app.lines.stream().hung_up()) {
+            self.lose_app();
+        }
         if self.app.is_none() {
             if initialize {
                 // It goes out as itself right after; an earlier one is not to be repeated before it.
@@ -213,7 +218,8 @@ impl<W: AsyncWrite + Unpin> Bridge<W> {
             self.find_app().await;
         }
         let Some(app) = &mut self.app else {
-            return self.answer_fault(id.as_ref(), &Fault::NoApp { path: self.config.socket.as_path().display().to_string() });
+            return self
+                .answer_fault(id.as_ref(), &Fault::NoApp { path: self.config.socket.as_path().display().to_string() });
         };
         app.sink.push(&line);
         self.in_flight.extend(id);
@@ -290,7 +296,7 @@ impl<W: AsyncWrite + Unpin> Bridge<W> {
 impl App {
     /// Says who we are, and repeats what the client said of itself.
     async fn greet(stream: Stream, secret: &str, initialize: Option<&Value>) -> io::Result<Self> {
-        let (reader, writer) = tokio::io::split(stream);
+        let (reader, writer) = split(stream);
         let mut app = Self { lines: Lines::with_limit(reader, MAX_ANSWER), sink: Sink::new(writer) };
         let hello = json!({
             "jsonrpc": "2.0",

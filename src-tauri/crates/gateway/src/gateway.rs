@@ -7,9 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use serde_json::{Value, json};
 use tabwarden_browser::Browser;
-use tabwarden_domain::{
-    BrowserState, CallId, ClosedBecause, Era, Presence, PrincipalId, Session, SessionId, Via,
-};
+use tabwarden_domain::{BrowserState, CallId, ClosedBecause, Era, Presence, PrincipalId, Session, SessionId, Via};
 use tabwarden_firewall::Firewall;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{Semaphore, broadcast};
@@ -219,6 +217,7 @@ impl Gateway {
     pub(crate) fn status(&self) -> Value {
         let (tabs, windows) = match self.0.browser.windows() {
             Ok(windows) => {
+                #[expect(clippy::disallowed_methods, reason = "only counted")]
                 let windows = windows.expose();
                 (windows.iter().map(|window| window.tabs.len()).sum(), windows.len())
             }

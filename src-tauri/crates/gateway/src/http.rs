@@ -6,6 +6,7 @@ mod sealing;
 
 use std::future::IntoFuture;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::middleware::{from_fn, map_response};
@@ -22,6 +23,10 @@ use crate::gateway::Gateway;
 use gate::Gate;
 use handler::{Owner, Visitor};
 use sealing::Sealing;
+
+/// How long an HTTP client may be silent before its session ends, since HTTP never says that one has gone. A model may
+/// think for minutes between two calls.
+const IDLE: Duration = Duration::from_secs(30 * 60);
 
 impl Gateway {
     /// Serves agents over HTTP at `/mcp` until `cancel` or [`Gateway::shutdown`].
@@ -42,11 +47,9 @@ impl Gateway {
             .with_legacy_session_mode(true)
             .with_max_request_body_bytes(MAX_LINE)
             .with_cancellation_token(ending.clone());
-        let service = StreamableHttpService::new(
-            move || Ok(Visitor::new(owner.clone())),
-            Arc::new(LocalSessionManager::default()),
-            config,
-        );
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(IDLE);
+        let service = StreamableHttpService::new(move || Ok(Visitor::new(owner.clone())), Arc::new(sessions), config);
         let gate = Arc::new(Gate::new(token, port));
         let seal = self.seal().clone();
         let router = Router::new()

@@ -140,18 +140,8 @@ impl Malformed {
 
 /// Whether a first line was meant for a web server.
 pub fn looks_like_http(line: &[u8]) -> bool {
-    const METHODS: [&[u8]; 10] = [
-        b"GET ",
-        b"POST ",
-        b"PUT ",
-        b"HEAD ",
-        b"DELETE ",
-        b"OPTIONS ",
-        b"PATCH ",
-        b"CONNECT ",
-        b"TRACE ",
-        b"PRI ",
-    ];
+    const METHODS: [&[u8]; 10] =
+        [b"GET ", b"POST ", b"PUT ", b"HEAD ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"CONNECT ", b"TRACE ", b"PRI "];
     METHODS.iter().any(|method| line.starts_with(method)) && line.windows(6).any(|part| part == b" HTTP/")
 }
 

@@ -7,9 +7,7 @@ use futures_util::FutureExt;
 use rand::random;
 use serde_json::Value;
 use tabwarden_browser::Browser;
-use tabwarden_domain::{
-    CallRecord, Event, Introduction, Outcome, PrincipalId, Refusal, SessionId, TabId,
-};
+use tabwarden_domain::{CallRecord, Event, Introduction, Outcome, PrincipalId, Refusal, SessionId, TabId};
 use tabwarden_firewall::Firewall;
 use tokio::time::Instant;
 
@@ -73,13 +71,7 @@ impl Call {
         );
         let result = match prepared {
             Err(refusal) => Err(refusal),
-            // A tool that panics must not leave its caller without an answer.
-            Ok((tool, arguments)) => {
-                AssertUnwindSafe((tool.run)(&self, arguments)).catch_unwind().await.unwrap_or_else(|_| {
-                    tracing::error!(tool = tool.name, "a tool panicked");
-                    Err(Refusal::Internal { what: "the tool broke off".to_owned() })
-                })
-            }
+            Ok((tool, arguments)) => unharmed(tool.name, (tool.run)(&self, arguments)).await,
         };
         if let Ok(Reply { tab: Some(tab), .. }) = &result {
             running.record.tab = Some(tab.clone());
@@ -165,6 +157,14 @@ impl Call {
     }
 }
 
+/// A tool that panics must not leave its caller without an answer.
+async fn unharmed(tool: &str, work: impl Future<Output = Result<Reply, Refusal>>) -> Result<Reply, Refusal> {
+    AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!(tool, "a tool panicked");
+        Err(Refusal::Internal { what: "the tool broke off".to_owned() })
+    })
+}
+
 /// A call between its first and its last event. Dropped before its end, it was cancelled.
 struct Running<'a> {
     feed: &'a Feed,
@@ -210,5 +210,29 @@ pub(crate) fn tab_of_place(answer: &Value, place: &str) -> Option<TabId> {
     let index: usize = place.strip_prefix("tabs[")?.split_once(']')?.0.parse().ok()?;
     ["/result/structuredContent", ""]
         .iter()
-        .find_map(|root| answer.pointer(&format!("{root}/tabs/{index}/id")))?.as_str().map(TabId::from_wire)
+        .find_map(|root| answer.pointer(&format!("{root}/tabs/{index}/id")))?
+        .as_str()
+        .map(TabId::from_wire)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_tool_that_panics_is_answered_for() {
+        let ended = unharmed("broken", async { panic!("on purpose") }).await;
+        assert!(matches!(ended, Err(Refusal::Internal { .. })));
+    }
+
+    #[test]
+    fn a_place_in_a_list_leads_to_its_tab() {
+        let list = serde_json::json!({ "tabs": [{ "id": "tab_a" }, { "id": "tab_b" }] });
+        let answer = serde_json::json!({ "result": { "structuredContent": list } });
+        for whole in [&list, &answer] {
+            assert_eq!(tab_of_place(whole, "tabs[1].url ?access_token"), Some(TabId::from_wire("tab_b")));
+            assert_eq!(tab_of_place(whole, "tabs[2].url"), None);
+            assert_eq!(tab_of_place(whole, "tab.url"), None);
+        }
+    }
 }

@@ -147,7 +147,9 @@ pub(crate) fn read_initialize(params: Option<&RawValue>) -> Result<(Client, &'st
         serde_json::from_str(params.get()).map_err(|_| wrong("protocolVersion", version_expected))?;
     let client = match read.client_info {
         None => Client::default(),
-        Some(json) => client(json).ok_or_else(|| wrong("clientInfo", "clientInfo as an object with name and version"))?,
+        Some(json) => {
+            client(json).ok_or_else(|| wrong("clientInfo", "clientInfo as an object with name and version"))?
+        }
     };
     Ok((client, handshake_version(&read.protocol_version)))
 }

@@ -171,6 +171,7 @@ impl Closing {
             Err(because) => Verdict::Kept(because),
             Ok(Answer::Keep) => Verdict::Kept(KeptBecause::KeptByUser),
             Ok(Answer::CloseTab) => {
+                #[expect(clippy::disallowed_methods, reason = "the window's id, which no page says")]
                 let window = browser.tab(&tab).map_err(refusal)?.expose().window.clone();
                 let new_tab = call.desk().visit(|desk| desk.authorize_open(call.session(), None))?;
                 let open = OpenTab { permit: new_tab, active: true, window: Some(window) };
@@ -191,6 +192,7 @@ impl Closing {
     fn not_the_last(&self, browser: &Browser, tab: &TabId) -> Result<Option<Going<'_>>, Refusal> {
         let windows = browser.windows().map_err(refusal)?;
         let mut state = self.state();
+        #[expect(clippy::disallowed_methods, reason = "the tabs' ids, which no page says")]
         let mut tabs = windows.expose().iter().flat_map(|window| &window.tabs).map(|tab| &tab.id);
         // A tab that is gone already is for the browser to refuse.
         let gone = !tabs.clone().any(|open| open == tab);
@@ -220,6 +222,7 @@ async fn ask(asker: &Asker, call: &Call, title: &Raw<String>) -> Result<Answer, 
     let label = call.desk().visit(|desk| desk.session(call.session().as_str()).map(|session| session.label.clone()));
     let seal = |surface, text: &str| Egress::into_string(call.firewall().seal_text(surface, text).egress);
     let (reply, answered) = oneshot::channel();
+    #[expect(clippy::disallowed_methods, reason = "sealed right here")]
     let question = Question {
         label: seal(Surface::Text, &label.unwrap_or_default()),
         title: seal(Surface::Title, title.expose()),

@@ -11,7 +11,7 @@ mod os;
 mod os;
 
 pub use os::{BoundSocket, Stream, connect};
-pub(crate) use os::WriteHalf;
+pub(crate) use os::{ClientRead, ClientWrite, WriteHalf, split};
 
 /// Where the socket lies.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,7 +41,9 @@ pub enum SocketError {
         limit: usize,
     },
     /// Neither a run-time folder nor a home folder is known.
-    #[error("There is no folder for the socket, since neither XDG_RUNTIME_DIR nor HOME is set. Name one with --socket PATH.")]
+    #[error(
+        "There is no folder for the socket, since neither XDG_RUNTIME_DIR nor HOME is set. Name one with --socket PATH."
+    )]
     NoFolder,
     /// The folder cannot be made or written.
     #[error("The socket's folder {} cannot be used ({source}). Make it writable, or name another socket with --socket PATH.", folder.display())]

@@ -22,6 +22,11 @@ pub(crate) type ReadHalf = OwnedReadHalf;
 /// What a connection is written to.
 pub(crate) type WriteHalf = OwnedWriteHalf;
 
+/// What a client reads from.
+pub(crate) type ClientRead = OwnedReadHalf;
+/// What a client writes to.
+pub(crate) type ClientWrite = OwnedWriteHalf;
+
 /// The longest path that fits into `sockaddr_un`, in bytes.
 const LONGEST: usize = if cfg!(target_os = "linux") { 107 } else { 103 };
 
@@ -133,10 +138,8 @@ impl Lock {
         let mut path = socket.as_os_str().to_owned();
         path.push(".lock");
         let path = PathBuf::from(path);
-        let unusable = |source| SocketError::Folder {
-            folder: socket.parent().map_or_else(PathBuf::new, Path::to_owned),
-            source,
-        };
+        let unusable =
+            |source| SocketError::Folder { folder: socket.parent().map_or_else(PathBuf::new, Path::to_owned), source };
         loop {
             let file = OpenOptions::new()
                 .create(true)
@@ -181,6 +184,11 @@ impl Listener {
             return Ok((read, write, peer));
         }
     }
+}
+
+/// The two directions of a client's connection.
+pub(crate) fn split(stream: Stream) -> (ClientRead, ClientWrite) {
+    stream.into_split()
 }
 
 /// Connects to the socket of a Tabwarden that runs.

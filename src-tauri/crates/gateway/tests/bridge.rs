@@ -1,5 +1,6 @@
 //! The stdio bridge between in-memory pipes and a real socket.
 #![cfg(unix)]
+#![allow(clippy::expect_used, reason = "a test stops where something is not as it expects")]
 
 mod common;
 
@@ -102,7 +103,9 @@ async fn what_was_sent_is_answered_before_the_bridge_ends() {
     bridged.call(2, "browser_tab_list", json!({})).await;
     served.control.hang(true);
     let mut events = served.gateway.events();
-    bridged.send(&json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "browser_tab_new" } })).await;
+    bridged
+        .send(&json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "browser_tab_new" } }))
+        .await;
     wait_for(&mut events, |event| matches!(event, Event::CallStarted(_))).await;
     let finishing = tokio::spawn(bridged.finish());
     served.control.hang(false);
@@ -132,11 +135,16 @@ async fn what_was_in_flight_when_the_app_went_is_answered_with_an_error() {
     let mut events = served.gateway.events();
     for id in ["\"a\"", "4"] {
         let id: Value = serde_json::from_str(id).expect("JSON");
-        bridged.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "browser_tab_new" } })).await;
+        bridged
+            .send(
+                &json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "browser_tab_new" } }),
+            )
+            .await;
         wait_for(&mut events, |event| matches!(event, Event::CallStarted(_))).await;
     }
     let _served = restart(served).await;
-    let error = json!({ "code": -32603, "message": "…", "data": { "code": "internal", "retryable": true, "hint": "…" } });
+    let error =
+        json!({ "code": -32603, "message": "…", "data": { "code": "internal", "retryable": true, "hint": "…" } });
     for id in [json!("a"), json!(4)] {
         let answer = bridged.receive().await.expect("an answer");
         assert_holds(&answer, &json!({ "jsonrpc": "2.0", "id": id, "error": error }), &answer);
@@ -155,7 +163,8 @@ async fn a_dropped_connection_to_the_same_app_gives_the_session_back() {
     served.cancel.cancel();
     let Served { gateway, serving, path, folder, control, .. } = served;
     serving.await.expect("ended");
-    let bound = tabwarden_gateway::BoundSocket::bind(&SocketPath::resolve(Some(&path)).expect("a path")).expect("a socket");
+    let bound =
+        tabwarden_gateway::BoundSocket::bind(&SocketPath::resolve(Some(&path)).expect("a path")).expect("a socket");
     let cancel = tokio_util::sync::CancellationToken::new();
     let _serving = tokio::spawn(gateway.clone().serve_socket(bound, cancel));
     let answer = bridged.call(3, "browser_get_allowed_domains", json!({})).await;
@@ -170,7 +179,8 @@ async fn without_an_app_every_request_is_answered_with_what_to_do() {
     let mut bridged = bridge(&folder.path().join("mcp.sock"));
     for id in 1..3 {
         let answer = bridged.request(id, "initialize", initialize_params("2025-11-25", "x")).await;
-        let expect = json!({ "code": -32603, "message": "…", "data": { "code": "internal", "retryable": true, "hint": "…" } });
+        let expect =
+            json!({ "code": -32603, "message": "…", "data": { "code": "internal", "retryable": true, "hint": "…" } });
         assert_holds(&answer["error"], &expect, &answer);
         assert!(answer["error"]["message"].as_str().expect("a message").contains("start"), "{answer}");
     }
@@ -192,7 +202,8 @@ async fn the_app_is_started_when_it_is_needed() {
     let path = folder.path().join("mcp.sock");
     let config = BridgeConfig { socket: SocketPath::resolve(Some(&path)).expect("a path"), start: Some(start) };
     let running = tokio::spawn(between(config, from_client, to_client));
-    let request = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params("2025-11-25", "x") });
+    let request =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params("2025-11-25", "x") });
     stdin.write_all(format!("{request}\n").as_bytes()).await.expect("written");
     while !started.exists() {
         tokio::task::yield_now().await;

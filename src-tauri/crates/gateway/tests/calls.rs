@@ -1,5 +1,6 @@
 //! What happens around calls: events, cancelling, limits, and a browser that does not play along.
 #![cfg(unix)]
+#![allow(clippy::expect_used, reason = "a test stops where something is not as it expects")]
 
 mod common;
 
@@ -22,10 +23,14 @@ async fn each_call_is_told_with_its_beginning_and_its_outcome() {
     let session = served.gateway.sessions()[0].id.clone();
     let mut events = served.gateway.events();
     let tab = agent.ok("browser_tab_new", json!({})).await["tab"]["id"].clone();
-    let Event::CallStarted(started) = wait_for(&mut events, |event| matches!(event, Event::CallStarted(_))).await else {
+    let Event::CallStarted(started) = wait_for(&mut events, |event| matches!(event, Event::CallStarted(_))).await
+    else {
         unreachable!("just matched")
     };
-    assert_eq!((started.session.as_ref(), started.tool.as_str(), &started.tab), (Some(&session), "browser_tab_new", &None));
+    assert_eq!(
+        (started.session.as_ref(), started.tool.as_str(), &started.tab),
+        (Some(&session), "browser_tab_new", &None)
+    );
     let Event::CallEnded(record, outcome, _) = wait_for(&mut events, ended).await else { unreachable!("just matched") };
     assert_eq!((record.id, outcome), (started.id, Outcome::Done));
     assert_eq!(record.tab.as_ref().map(|tab| tab.as_str()), tab.as_str(), "the tab that it opened");
@@ -113,7 +118,9 @@ async fn at_most_64_calls_run_and_the_next_ones_wait() {
     }
     // Another client is served meanwhile, and the waiting ones still have not begun.
     assert_eq!(other.request("ping", json!({})).await["result"], json!({}));
-    assert!(!std::iter::from_fn(|| events.try_recv().ok()).any(|stamped| matches!(stamped.event, Event::CallStarted(_))));
+    assert!(
+        !std::iter::from_fn(|| events.try_recv().ok()).any(|stamped| matches!(stamped.event, Event::CallStarted(_)))
+    );
     served.control.hang(false);
     let mut ids: Vec<u64> = Vec::new();
     for _ in 0..70 {

@@ -1,5 +1,6 @@
 //! Closing the last window: the person is asked, once, and their answer counts.
 #![cfg(unix)]
+#![allow(clippy::expect_used, reason = "a test stops where something is not as it expects")]
 
 mod common;
 

@@ -1,5 +1,6 @@
 //! Both eras of MCP on one socket.
 #![cfg(unix)]
+#![allow(clippy::expect_used, reason = "a test stops where something is not as it expects")]
 
 mod common;
 
@@ -75,7 +76,9 @@ async fn initialize_wants_a_version_and_a_sensible_client() {
 async fn whoever_has_not_said_who_it_is_is_refused_and_may_still_say_it() {
     let served = served().await;
     let mut client = served.connect().await;
-    for params in [json!({ "name": "browser_tab_list" }), json!({ "name": "no_such_tool" }), json!({}), json!({ "name": 1 })] {
+    for params in
+        [json!({ "name": "browser_tab_list" }), json!({ "name": "no_such_tool" }), json!({}), json!({ "name": 1 })]
+    {
         let answer = client.request("tools/call", params).await;
         assert_holds(&answer["error"], &not_initialized(0)["error"], &answer);
     }
@@ -86,9 +89,11 @@ async fn whoever_has_not_said_who_it_is_is_refused_and_may_still_say_it() {
     assert!(client.ok("browser_tab_list", json!({})).await["tabs"].is_array());
     // A notification before `initialize` does no harm either.
     let early = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    let initialize = json!({ "jsonrpc": "2.0", "id": 2, "method": "initialize", "params": initialize_params("2025-11-25", "x") });
+    let initialize =
+        json!({ "jsonrpc": "2.0", "id": 2, "method": "initialize", "params": initialize_params("2025-11-25", "x") });
     let sent = format!("{early}\n{}\n{initialize}\n{}\n", call_list(1), call_list(3));
-    check(&served, &sent, &[not_initialized(1), json!({ "id": 2, "result": {} }), json!({ "id": 3, "result": {} })]).await;
+    check(&served, &sent, &[not_initialized(1), json!({ "id": 2, "result": {} }), json!({ "id": 3, "result": {} })])
+        .await;
 }
 
 #[tokio::test]
@@ -146,7 +151,8 @@ async fn a_meta_that_does_not_do_is_refused_with_what_is_missing() {
             "supported": ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25", "2026-07-28"] } }),
         &answer,
     );
-    for (key, value) in [("protocolVersion", json!(1)), ("clientCapabilities", json!(null)), ("clientInfo", json!("x"))] {
+    for (key, value) in [("protocolVersion", json!(1)), ("clientCapabilities", json!(null)), ("clientInfo", json!("x"))]
+    {
         let answer = client.request("tools/call", with(key, value)).await;
         assert_holds(&answer["error"], &json!({ "code": -32602, "data": { "code": "invalid_params" } }), &answer);
         assert!(answer["error"]["data"]["argument"].as_str().expect("argument").ends_with(key), "{answer}");

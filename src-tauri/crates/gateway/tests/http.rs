@@ -1,4 +1,5 @@
 //! MCP over HTTP: who is let in, and that the same calls have the same answers.
+#![allow(clippy::expect_used, reason = "a test stops where something is not as it expects")]
 
 mod common;
 
@@ -75,7 +76,11 @@ impl Http {
         let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params("2025-11-25", name) });
         let response = self.post(&[], &message).await;
         assert_eq!(response.status, 200, "{}", response.body);
-        assert_holds(&response.answer(), &json!({ "id": 1, "result": { "protocolVersion": "2025-11-25" } }), &json!(name));
+        assert_holds(
+            &response.answer(),
+            &json!({ "id": 1, "result": { "protocolVersion": "2025-11-25" } }),
+            &json!(name),
+        );
         let session = response.header("mcp-session-id").expect("a session id");
         let done = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
         assert_eq!(self.post(&[("Mcp-Session-Id", &session)], &done).await.status, 202);
@@ -175,7 +180,8 @@ async fn a_handshake_client_has_a_session_from_initialize_to_delete() {
         let expect = json!({ "id": 2, "error": { "code": code, "message": "…", "data": { "code": "…", "retryable": false, "hint": "…" } } });
         assert_holds(&answer, &expect, &answer);
     }
-    let tools = http.post(&[("Mcp-Session-Id", &session)], &json!({ "jsonrpc": "2.0", "id": 4, "method": "tools/list" })).await;
+    let tools =
+        http.post(&[("Mcp-Session-Id", &session)], &json!({ "jsonrpc": "2.0", "id": 4, "method": "tools/list" })).await;
     assert_eq!(tools.answer()["result"]["tools"].as_array().map(Vec::len), Some(8));
     // The person is asked here too, with progress for who wants it.
     let tab = list["result"]["structuredContent"]["tabs"][0]["id"].clone();
@@ -185,7 +191,11 @@ async fn a_handshake_client_has_a_session_from_initialize_to_delete() {
     let answering = async { asked.next().await.expect("a question").answer(Answer::Keep) };
     let (closed, ()) = tokio::join!(http.post(&headers, &close), answering);
     let messages = closed.messages();
-    assert_holds(&messages[0], &json!({ "method": "notifications/progress", "params": { "progressToken": 1 } }), &closed.answer());
+    assert_holds(
+        &messages[0],
+        &json!({ "method": "notifications/progress", "params": { "progressToken": 1 } }),
+        &closed.answer(),
+    );
     assert_eq!(closed.answer()["result"]["structuredContent"]["reason"], "kept_by_user");
     let mut events = http.gateway.events();
     let host = format!("127.0.0.1:{}", http.port);
@@ -239,13 +249,25 @@ async fn secrets_do_not_leave_over_http_either() {
     http.call(&session, "browser_set_allowed_domains", json!({ "domains": ["example.com"] })).await;
     let canary = format!("ya29{}", "Zk3v".repeat(8));
     let mut events = http.gateway.events();
-    let opened = http.call(&session, "browser_tab_new", json!({ "url": format!("https://example.com/?access_token={canary}&page=2") })).await;
-    assert_eq!(opened["result"]["structuredContent"]["tab"]["url"], "https://example.com/?access_token=[REDACTED]&page=2");
+    let opened = http
+        .call(
+            &session,
+            "browser_tab_new",
+            json!({ "url": format!("https://example.com/?access_token={canary}&page=2") }),
+        )
+        .await;
+    assert_eq!(
+        opened["result"]["structuredContent"]["tab"]["url"],
+        "https://example.com/?access_token=[REDACTED]&page=2"
+    );
     let Event::Redacted(redaction) = wait_for(&mut events, |event| matches!(event, Event::Redacted(_))).await else {
         unreachable!("just matched")
     };
     assert_eq!(redaction.tool.as_deref(), Some("browser_tab_new"));
-    assert_eq!(redaction.tab.as_ref().map(|tab| tab.as_str()), opened["result"]["structuredContent"]["tab"]["id"].as_str());
+    assert_eq!(
+        redaction.tab.as_ref().map(|tab| tab.as_str()),
+        opened["result"]["structuredContent"]["tab"]["id"].as_str()
+    );
     // What the protocol library itself quotes passes the same way.
     let token = format!("access_token={canary}");
     let odd = json!({ "jsonrpc": "2.0", "id": 9, "method": format!("no/such?{token}"), "params": {} });

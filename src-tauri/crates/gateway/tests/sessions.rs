@@ -1,5 +1,6 @@
 //! Sessions: whose they are, how long they live, and how a bridge gets them back.
 #![cfg(unix)]
+#![allow(clippy::expect_used, reason = "a test stops where something is not as it expects")]
 
 mod common;
 

@@ -1,5 +1,7 @@
 //! The tabs surface, as the user documented it.
 #![cfg(unix)]
+#![allow(clippy::expect_used, reason = "a test stops where something is not as it expects")]
+#![allow(clippy::disallowed_methods, reason = "tests look at what pages say")]
 
 mod common;
 
@@ -146,7 +148,13 @@ async fn every_refusal_has_its_code_and_says_what_to_do() {
             json!({ "host": "elsewhere.example", "allowed_domains": ["example.com"] }),
         ),
         ("browser_set_allowed_domains", json!({}), -32602, "invalid_params", invalid("domains")),
-        ("browser_set_allowed_domains", json!({ "domains": "a.example" }), -32602, "invalid_params", invalid("domains")),
+        (
+            "browser_set_allowed_domains",
+            json!({ "domains": "a.example" }),
+            -32602,
+            "invalid_params",
+            invalid("domains"),
+        ),
         ("browser_set_allowed_domains", json!({ "domains": [1] }), -32602, "invalid_params", invalid("domains")),
         ("browser_set_allowed_domains", json!({ "domains": ["*"] }), -32602, "invalid_params", invalid("domains")),
         (
@@ -200,7 +208,9 @@ async fn a_new_session_may_open_only_blank_pages_until_it_declares_domains() {
     assert!(!served.browser_runs(), "no browser is started for a refused call");
     agent.ok("browser_tab_new", json!({})).await;
     agent.ok("browser_tab_new", json!({ "url": "about:blank" })).await;
-    let set = agent.ok("browser_set_allowed_domains", json!({ "domains": ["Example.COM", "example.com", "*.a.example"] })).await;
+    let set = agent
+        .ok("browser_set_allowed_domains", json!({ "domains": ["Example.COM", "example.com", "*.a.example"] }))
+        .await;
     assert_eq!(set, json!({ "domains": ["example.com", "*.a.example"] }));
     assert_eq!(agent.ok("browser_get_allowed_domains", json!({})).await, set);
     agent.ok("browser_tab_new", page.clone()).await;
@@ -235,7 +245,12 @@ async fn the_tools_are_described_with_schemas_and_true_annotations() {
             assert!(tool["inputSchema"]["type"] == "object" && tool["outputSchema"]["type"] == "object", "{tool}");
             assert!(tool["description"].as_str().is_some_and(|about| about.len() > 20), "{tool}");
             let hint = |name: &str| tool["annotations"][name].as_bool().expect(name);
-            (tool["name"].as_str().expect("a name"), hint("readOnlyHint"), hint("destructiveHint"), hint("idempotentHint"))
+            (
+                tool["name"].as_str().expect("a name"),
+                hint("readOnlyHint"),
+                hint("destructiveHint"),
+                hint("idempotentHint"),
+            )
         })
         .collect();
     assert_eq!(

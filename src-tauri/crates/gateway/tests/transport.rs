@@ -1,5 +1,6 @@
 //! Raw bytes on the socket: what is taken, what is refused, and that a connection survives it.
 #![cfg(unix)]
+#![allow(clippy::expect_used, reason = "a test stops where something is not as it expects")]
 
 mod common;
 
@@ -90,7 +91,10 @@ async fn ids_come_back_as_they_were_sent() {
     let mut client = served.connect().await;
     for id in ["1", "-5", "1.50", "9007199254740993", r#""x""#, r#""\u00e4\"""#] {
         client.send_bytes(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n").as_bytes()).await;
-        assert_eq!(client.line().await.expect("an answer"), format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}"));
+        assert_eq!(
+            client.line().await.expect("an answer"),
+            format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}")
+        );
     }
 }
 
@@ -119,15 +123,12 @@ async fn a_line_over_4_mib_is_skipped_and_the_connection_lives_on() {
         let sent = format!("{}\n{PING}\n", "x".repeat(size));
         let mut client = served.connect().await;
         let Client { reader, writer, .. } = &mut client;
-        let ((), ()) = tokio::join!(
-            async { writer.write_all(sent.as_bytes()).await.expect("written") },
-            async {
-                let mut line = String::new();
-                tokio::io::AsyncBufReadExt::read_line(reader, &mut line).await.expect("readable");
-                let answer = serde_json::from_str(&line).expect("JSON");
-                common::assert_holds(&answer, &too_large, &answer);
-            },
-        );
+        let ((), ()) = tokio::join!(async { writer.write_all(sent.as_bytes()).await.expect("written") }, async {
+            let mut line = String::new();
+            tokio::io::AsyncBufReadExt::read_line(reader, &mut line).await.expect("readable");
+            let answer = serde_json::from_str(&line).expect("JSON");
+            common::assert_holds(&answer, &too_large, &answer);
+        },);
         assert_eq!(client.receive().await, pong());
     }
     // 4 MiB exactly is taken.
@@ -206,7 +207,8 @@ async fn a_client_that_never_reads_is_disconnected_and_only_that_one() {
 #[tokio::test]
 async fn a_call_in_flight_is_answered_after_the_client_has_sent_its_last() {
     let served = served().await;
-    let initialize = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params("2025-11-25", "x") });
+    let initialize =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": initialize_params("2025-11-25", "x") });
     let open = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "browser_tab_new", "arguments": {} } });
     check(
         &served,

@@ -1,7 +1,7 @@
 //! What the tests with a real Chromium share.
 #![allow(dead_code, reason = "each test takes what it needs")]
 #![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
-#![allow(clippy::disallowed_methods, reason = "the tests compare what the pages said")]
+#![allow(clippy::disallowed_methods, reason = "tests look at what pages say")]
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};

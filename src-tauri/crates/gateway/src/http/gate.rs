@@ -35,14 +35,14 @@ impl Gate {
     }
 
     pub async fn pass(self: Arc<Self>, request: Request, next: Next) -> Response {
-        match self.look_at(request.headers()) {
-            Ok(()) => next.run(request).await,
-            Err(response) => response,
+        match self.refusal(request.headers()) {
+            None => next.run(request).await,
+            Some(refusal) => refusal,
         }
     }
 
-    fn look_at(&self, headers: &HeaderMap) -> Result<(), Response> {
-        let forbidden = |what: &'static str| Err((StatusCode::FORBIDDEN, what).into_response());
+    fn refusal(&self, headers: &HeaderMap) -> Option<Response> {
+        let forbidden = |what: &'static str| Some((StatusCode::FORBIDDEN, what).into_response());
         // A page can point a name of its own at 127.0.0.1; it cannot choose another Host than that name.
         let mut hosts = headers.get_all(header::HOST).iter();
         if !hosts.next().is_some_and(|host| self.is_local(host)) || hosts.next().is_some() {
@@ -53,16 +53,18 @@ impl Gate {
             host.is_some_and(|host| self.is_local_name(host))
         };
         if !headers.get_all(header::ORIGIN).iter().all(local_origin) {
-            return forbidden("Web pages of other origins may not use this server: connect without an Origin header.\n");
+            return forbidden(
+                "Web pages of other origins may not use this server: connect without an Origin header.\n",
+            );
         }
         let mut offers = headers.get_all(header::AUTHORIZATION).iter();
         let offered = offers.next().map(HeaderValue::as_bytes).and_then(bearer);
         if offers.next().is_none() && offered.is_some_and(|offered| self.token.is(offered)) {
-            return Ok(());
+            return None;
         }
         let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
         let message = "The bearer token is missing or wrong: send the one that Tabwarden shows.\n";
-        Err((StatusCode::UNAUTHORIZED, challenge, message).into_response())
+        Some((StatusCode::UNAUTHORIZED, challenge, message).into_response())
     }
 
     fn is_local(&self, host: &HeaderValue) -> bool {
@@ -99,7 +101,7 @@ mod tests {
             for (name, value) in headers {
                 map.append(name.parse::<header::HeaderName>().expect("a name"), value.parse().expect("a value"));
             }
-            let refused = gate.look_at(&map).err().map(|response| response.status().as_u16());
+            let refused = gate.refusal(&map).map(|response| response.status().as_u16());
             assert_eq!(refused, expect, "{headers:?}");
         }
         let host = ("host", "127.0.0.1:8000");

@@ -15,6 +15,7 @@ use serde_json::Value;
 use tabwarden_domain::{Client, ClosedBecause, Era, Introduction, PrincipalId, Refusal, SessionId, Via};
 use tokio::time::Instant;
 
+use super::IDLE;
 use crate::agent::open_session;
 use crate::answer::Failure;
 use crate::arguments::shorten;
@@ -26,9 +27,6 @@ use crate::transport::Origin;
 
 /// How many stateless clients are remembered. HTTP never says that one has gone.
 const MAX_STATELESS: usize = 64;
-
-/// How long a stateless client may be silent before its session ends.
-const STATELESS_IDLE: Duration = Duration::from_secs(30 * 60);
 
 /// Whoever holds the token: the principal of all HTTP sessions.
 pub(super) struct Owner {
@@ -75,7 +73,7 @@ impl Owner {
         let now = Instant::now();
         let mut known = self.stateless.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|one| {
-            let keep = now.duration_since(one.last_seen) < STATELESS_IDLE && self.is_open(&one.session);
+            let keep = now.duration_since(one.last_seen) < IDLE && self.is_open(&one.session);
             if !keep {
                 self.close(&one.session, ClosedBecause::ConnectionLost);
             }
@@ -128,13 +126,15 @@ impl Visitor {
     fn error(&self, refusal: &Refusal, origin: &Origin) -> ErrorData {
         let failure = Failure::from(refusal);
         let sealed = |text: String| self.gateway().seal().seal(text, origin).into_string();
-        let message: Value = serde_json::from_str(&sealed(Value::from(failure.message.as_str()).to_string())).unwrap_or_default();
+        let message: Value =
+            serde_json::from_str(&sealed(Value::from(failure.message.as_str()).to_string())).unwrap_or_default();
         let data = serde_json::from_str(&sealed(failure.data().to_string())).ok();
         ErrorData::new(ErrorCode(failure.code), message.as_str().unwrap_or_default().to_owned(), data)
     }
 
     fn answer(&self, ended: Ended) -> Result<CallToolResponse, ErrorData> {
         let reply = ended.result.map_err(|refusal| self.error(&refusal, &ended.origin))?;
+        #[expect(clippy::disallowed_methods, reason = "sealed right here")]
         let sealed = self.gateway().seal().seal(reply.json.expose().clone(), &ended.origin).into_string();
         let object = serde_json::from_str(&sealed).ok();
         let mut result = CallToolResult::success(vec![ContentBlock::text(sealed)]);

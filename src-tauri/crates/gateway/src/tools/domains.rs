@@ -20,12 +20,14 @@ pub(super) static SET: Tool = Tool {
     effect: Effect::Sets,
     run: |call, arguments| {
         Box::pin(async move {
-            let domains = AllowedDomains::parse(&arguments.texts("domains")).map_err(|error| Refusal::InvalidParams {
-                argument: "domains".to_owned(),
-                problem: format!("cannot be taken: {}", one_line(&error.to_string())),
-                expected: format!("up to {MAX_DOMAINS} patterns as example.com, =example.com or *.example.com"),
-            })?;
-            let set = call.desk().visit(|desk| desk.set_domains(call.session(), domains).map(AllowedDomains::to_strings));
+            let domains =
+                AllowedDomains::parse(&arguments.texts("domains")).map_err(|error| Refusal::InvalidParams {
+                    argument: "domains".to_owned(),
+                    problem: format!("cannot be taken: {}", one_line(&error.to_string())),
+                    expected: format!("up to {MAX_DOMAINS} patterns as example.com, =example.com or *.example.com"),
+                })?;
+            let set =
+                call.desk().visit(|desk| desk.set_domains(call.session(), domains).map(AllowedDomains::to_strings));
             set.map(|domains| Reply::of(&json!({ "domains": domains }))).ok_or(Refusal::NotInitialized)
         })
     },
@@ -40,8 +42,9 @@ pub(super) static GET: Tool = Tool {
     effect: Effect::Reads,
     run: |call, _| {
         Box::pin(async move {
-            let domains =
-                call.desk().visit(|desk| desk.session(call.session().as_str()).map(|session| session.domains.to_strings()));
+            let domains = call
+                .desk()
+                .visit(|desk| desk.session(call.session().as_str()).map(|session| session.domains.to_strings()));
             domains.map(|domains| Reply::of(&json!({ "domains": domains }))).ok_or(Refusal::NotInitialized)
         })
     },

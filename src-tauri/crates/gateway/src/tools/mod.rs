@@ -97,7 +97,8 @@ pub(crate) fn descriptions() -> Vec<Value> {
 pub(crate) fn list(dialect: Dialect) -> &'static str {
     static HANDSHAKE: LazyLock<String> = LazyLock::new(|| json!({ "tools": descriptions() }).to_string());
     static STATELESS: LazyLock<String> = LazyLock::new(|| {
-        json!({ "tools": descriptions(), "resultType": "complete", "ttlMs": 3_600_000, "cacheScope": "public" }).to_string()
+        json!({ "tools": descriptions(), "resultType": "complete", "ttlMs": 3_600_000, "cacheScope": "public" })
+            .to_string()
     });
     match dialect {
         Dialect::Handshake => &HANDSHAKE,

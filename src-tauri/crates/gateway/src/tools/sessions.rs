@@ -16,7 +16,9 @@ pub(super) static OPEN: Tool = Tool {
         Argument { name: "label", kind: Kind::Text, required: true, about: "A short name that the user will see" },
         SESSION,
     ],
-    output: || object(json!({ "session": object(json!({ "id": { "type": "string" }, "label": { "type": "string" } })) })),
+    output: || {
+        object(json!({ "session": object(json!({ "id": { "type": "string" }, "label": { "type": "string" } })) }))
+    },
     effect: Effect::Adds,
     run: |call, arguments| {
         Box::pin(async move {

@@ -84,8 +84,7 @@ pub(super) static NEW: Tool = Tool {
             let url = arguments.text("url").map(open_url).transpose()?;
             let permit = call.desk().visit(|desk| desk.authorize_open(call.session(), url))?;
             call.browser_runs().await?;
-            let open =
-                OpenTab { permit, active: arguments.flag("active").unwrap_or(true), window: arguments.window() };
+            let open = OpenTab { permit, active: arguments.flag("active").unwrap_or(true), window: arguments.window() };
             call.browser().open_tab(open).await.map(|tab| answer::opened_tab(&tab)).map_err(refusal)
         })
     },

@@ -1,5 +1,7 @@
 //! A gateway on a real socket in a folder of its own, and a client that speaks bytes.
 #![allow(dead_code, reason = "each test file uses its part")]
+#![allow(clippy::expect_used, reason = "a test stops where something is not as it expects")]
+#![allow(clippy::disallowed_methods, reason = "tests look at what pages say")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
