@@ -175,7 +175,9 @@ impl Running {
     fn about(tab: &TabId, error: BrowserError) -> BrowserError {
         match &error {
             // It closed while the command was on its way.
-            BrowserError::Refused(why) if why.starts_with("No tab with id") || why.starts_with("No target with") => {
+            BrowserError::Refused(why)
+                if why.starts_with("No tab with id") || why.starts_with("No target with given id") =>
+            {
                 BrowserError::NoSuchTab(tab.clone())
             }
             // The person drags a tab; then Chromium lets nobody else touch the strip.

@@ -2,6 +2,8 @@
 //
 // It reports levels, not edges. Whatever event comes, it looks at everything again and sends what differs from what it
 // sent last; so nothing that happens in between can be missed, and a storm of events costs one look after the other.
+// A look can wait some 10 ms behind what the browser has to do around a tab that opens or closes. So what is certain
+// without one, that a tab is there, gone or selected, is sent at once, and looked at after.
 "use strict";
 
 const companion = (() => {
@@ -10,8 +12,9 @@ const companion = (() => {
   /** How soon a tab that is loading is looked at again, in ms, and the longest that this grows to. */
   const [SOON, LATE] = [50, 1000];
 
-  /** What was sent last, by tab id. */
+  /** What was sent last: the tabs, by id, and the windows with their order; none before the first whole report. */
   let sent = new Map();
+  let placed = null;
   /** Tabs that the browser said are gone; a query made in that moment may still hold them. */
   const gone = new Set();
   /** Tabs that the browser put in another's place, not reported yet: pairs of the old id and the new one. */
@@ -41,37 +44,39 @@ const companion = (() => {
   // Not an agent's business, and not a page: extensions' own pages and developer tools.
   const listed = (tab) => !/^(chrome-extension|devtools):/.test(tab.url || tab.pendingUrl || "");
 
+  /** Sends these windows, and those of these tabs that differ from what was sent last. */
+  function send(windows, tabs) {
+    const now = new Map();
+    const changed = [];
+    for (const tab of tabs) {
+      const text = JSON.stringify(tab);
+      now.set(tab.id, text);
+      if (sent.get(tab.id) !== text) changed.push(tab);
+    }
+    [sent, placed] = [now, windows];
+    globalThis.tabwardenReport(JSON.stringify({ sequence: sequence++, windows, changed, replaced }));
+    replaced = [];
+    return changed.length > 0;
+  }
+
   async function look() {
     if (!globalThis.tabwardenReport) return;
     const windows = await chrome.windows.getAll({ populate: true, windowTypes: ["normal", "popup"] });
     windows.sort((a, b) => a.id - b.id);
-    const now = new Map();
-    const changed = [];
-    const order = [];
-    let loading = false;
+    const [order, described] = [[], []];
     for (const window of windows) {
-      const ids = [];
-      for (const tab of window.tabs ?? []) {
-        if (gone.has(tab.id) || !listed(tab)) continue;
-        const described = describe(tab);
-        const text = JSON.stringify(described);
-        now.set(tab.id, text);
-        ids.push(tab.id);
-        loading ||= described.loading;
-        if (sent.get(tab.id) !== text) changed.push(described);
-      }
-      if (ids.length > 0) {
-        order.push({ id: window.id, popup: window.type === "popup", focused: window.focused, tabs: ids });
-      }
+      const tabs = (window.tabs ?? []).filter((tab) => !gone.has(tab.id) && listed(tab)).map(describe);
+      if (tabs.length === 0) continue;
+      const { id, type, focused } = window;
+      order.push({ id, popup: type === "popup", focused, tabs: tabs.map((tab) => tab.id) });
+      described.push(...tabs);
     }
-    sent = now;
-    globalThis.tabwardenReport(JSON.stringify({ sequence: sequence++, windows: order, changed, replaced }));
-    replaced = [];
+    const news = send(order, described);
     // Chromium does not always tell that a page has loaded: not of one that began before we listened, and not of a
     // frame that came late.
     clearTimeout(timer);
-    wait = changed.length > 0 ? SOON : Math.min(wait * 2, LATE);
-    timer = loading ? setTimeout(report, wait) : null;
+    wait = news ? SOON : Math.min(wait * 2, LATE);
+    timer = described.some((tab) => tab.loading) ? setTimeout(report, wait) : null;
   }
 
   /** Looks again, and resolves when a look that began after this call was sent. */
@@ -85,26 +90,58 @@ const companion = (() => {
     return next;
   }
 
+  /** Sends what was sent last once more, as far as it is not gone, with another tab added or selected. */
+  function sendAgain({ added, selected }) {
+    const order = placed.map((window) => ({ ...window, tabs: window.tabs.filter((tab) => !gone.has(tab)) }));
+    const described = [...sent.values()].map((text) => JSON.parse(text)).filter((tab) => !gone.has(tab.id));
+    if (added) {
+      described.push(describe(added));
+      order.find((window) => window.id === added.windowId).tabs.splice(added.index, 0, added.id);
+    }
+    const strip = order.find((window) => window.tabs.includes(selected))?.tabs ?? [];
+    for (const tab of described) if (strip.includes(tab.id)) tab.active = tab.id === selected;
+    send(order.filter((window) => window.tabs.length > 0), described);
+  }
+
+  /** Sends that a tab is there; says whether it could. */
+  function sendOpened(tab) {
+    if (sent.has(tab.id)) return true;
+    if (!placed?.some((window) => window.id === tab.windowId) || !listed(tab) || gone.has(tab.id)) return false;
+    sendAgain({ added: tab, selected: tab.active ? tab.id : null });
+    return true;
+  }
+
   const { tabs, windows, webNavigation } = chrome;
   for (const event of [
-    tabs.onCreated, tabs.onUpdated, tabs.onMoved, tabs.onActivated, tabs.onAttached, tabs.onDetached,
-    windows.onCreated, windows.onRemoved, windows.onFocusChanged,
+    tabs.onCreated, tabs.onUpdated, tabs.onMoved, tabs.onAttached, tabs.onDetached, windows.onCreated,
+    windows.onRemoved, windows.onFocusChanged,
     // Frames: a tab loads while any of them does, and `tabs.onUpdated` tells of the outermost alone.
     webNavigation.onBeforeNavigate, webNavigation.onCompleted, webNavigation.onErrorOccurred,
   ]) {
     event.addListener(() => void report());
   }
-  tabs.onRemoved.addListener((id) => { gone.add(id); void report(); });
+  tabs.onRemoved.addListener((id) => {
+    gone.add(id);
+    const strip = placed?.find((window) => window.tabs.includes(id))?.tabs;
+    // Of a selected tab's heir the browser tells next.
+    if (strip?.length === 1 || (strip && !JSON.parse(sent.get(id)).active)) sendAgain({});
+    void report();
+  });
+  tabs.onActivated.addListener(({ tabId }) => {
+    if (placed && sent.has(tabId)) sendAgain({ selected: tabId });
+    void report();
+  });
   tabs.onReplaced.addListener((added, removed) => {
     gone.add(removed);
     replaced.push([removed, added]);
+    // Only a look knows the new one.
+    placed = null;
     void report();
   });
 
   /** Begins anew: the next report holds everything. */
   async function begin() {
-    sent = new Map();
-    sequence = 0;
+    [sent, placed, sequence] = [new Map(), null, 0];
     await report();
   }
 
@@ -134,7 +171,7 @@ const companion = (() => {
         if (url !== null) wish.url = url;
         tab = await chrome.tabs.create(wish);
       }
-      await report();
+      if (!sendOpened(tab)) await report();
       return tab.id;
     },
 
