@@ -86,9 +86,8 @@ pub(crate) struct Companion {
 }
 
 impl Companion {
-    /// Unpacks and loads it. Its worker is attached to when the browser tells of it.
+    /// Loads it from where it was unpacked. Its worker is attached to when the browser tells of it.
     pub(crate) async fn load(link: Link, folder: Folder, reports: Arc<Reports>) -> Result<Self, BrowserError> {
-        unpack((*folder).as_ref())?;
         let id = Self::load_from(&link, (*folder).as_ref()).await?;
         let worker_url = format!("chrome-extension://{id}/worker.js");
         Ok(Self { link, folder, id, worker_url, reports })
@@ -210,7 +209,8 @@ impl Companion {
 }
 
 /// Writes the companion's files into a folder.
-fn unpack(folder: &Path) -> Result<(), BrowserError> {
+pub(crate) fn unpack(folder: &Folder) -> Result<(), BrowserError> {
+    let folder = (**folder).as_ref();
     let write = || -> std::io::Result<()> {
         std::fs::create_dir_all(folder)?;
         FILES.iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text))

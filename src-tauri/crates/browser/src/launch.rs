@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::link::{InOrder, Link, LinkEvent};
 use crate::{BrowserError, find, profile};
@@ -18,6 +18,9 @@ pub(crate) const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// How many of its last lines on stderr are kept, to say why it ended.
 const KEPT_LINES: usize = 20;
+
+/// How long its last lines are awaited once it has ended. A process that it left behind may keep them open.
+const WORDS_LIMIT: Duration = Duration::from_secs(1);
 
 /// A Chromium that was just started.
 pub(crate) struct Launched {
@@ -29,32 +32,40 @@ pub(crate) struct Launched {
 }
 
 /// The last lines that Chromium wrote to stderr. They may hold addresses, so they are only searched, never shown.
-#[derive(Clone, Default)]
-pub(crate) struct LastWords(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct LastWords {
+    lines: Arc<Mutex<VecDeque<String>>>,
+    /// Turns true with the last of them.
+    said: watch::Receiver<bool>,
+}
 
 impl LastWords {
-    fn follow(stderr: ChildStderr) -> Self {
-        let words = Self::default();
-        let kept = words.clone();
+    fn follow(stderr: Option<ChildStderr>) -> Self {
+        let (said_in, said) = watch::channel(false);
+        let words = Self { lines: Arc::default(), said };
+        let kept = words.lines.clone();
         tokio::spawn(async move {
+            let Some(stderr) = stderr else { return };
             let mut lines = BufReader::new(stderr).lines();
             while let Ok(Some(line)) = lines.next_line().await {
-                let mut kept = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 if kept.len() == KEPT_LINES {
                     kept.pop_front();
                 }
                 kept.push_back(line);
             }
+            let _ = said_in.send(true);
         });
         words
     }
 
     fn mention(&self, text: &str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|line| line.contains(text))
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|line| line.contains(text))
     }
 
     /// Why it ended, as far as it said so, and what to do.
-    pub(crate) fn reason(&self, profile: &Path) -> String {
+    pub(crate) async fn reason(&self, profile: &Path) -> String {
+        // The process has ended; what it said is perhaps still on its way.
+        let _ = tokio::time::timeout(WORDS_LIMIT, self.said.clone().wait_for(|said| *said)).await;
         if let Some(elsewhere) = profile::said_held_elsewhere(profile) {
             elsewhere
         } else if self.mention("Missing X server")
@@ -118,7 +129,7 @@ pub(crate) async fn launch(
     let mut child = command.spawn().map_err(failed)?;
     // The command owns our copies of Chromium's ends. While they live, the pipe would not close with it.
     drop(command);
-    let last_words = child.stderr.take().map(LastWords::follow).unwrap_or_default();
+    let last_words = LastWords::follow(child.stderr.take());
     let reader = pipe::Receiver::from_owned_fd(ours_in.into()).map_err(failed)?;
     let writer = pipe::Sender::from_owned_fd(ours_out.into()).map_err(failed)?;
     let (link, events) = Link::over_pipes(reader, writer, in_order);

@@ -13,7 +13,7 @@ use tabwarden_domain::{BrowserState, Raw, Tab, TabId};
 use tokio::process::Child;
 use tokio::sync::{mpsc, watch};
 
-use crate::companion::{BINDING_CALLED, Companion, Folder, Reports};
+use crate::companion::{self, BINDING_CALLED, Companion, Folder, Reports};
 use crate::launch::{self, LastWords, Launched, START_LIMIT};
 use crate::link::{ANSWER_LIMIT, InOrder, Link, LinkEvent};
 use crate::mirror::Key;
@@ -78,16 +78,17 @@ impl Running {
         };
         match &config.source {
             Source::Launch { executable, profile } => {
+                let folder: Folder = Box::new(profile.with_file_name("companion"));
+                companion::unpack(&folder)?;
                 let Launched { child, link, events, last_words, no_sandbox } =
                     launch::launch(executable.as_deref(), profile, config.headless, &config.extra_args, in_order)
                         .await?;
                 let pid = child.id();
-                let folder: Folder = Box::new(profile.with_file_name("companion"));
                 let mut process = Process { child, last_words };
                 let begun = tokio::select! {
                     begun = tokio::time::timeout(START_LIMIT, Self::begin(link, events, Some(folder), shared, reports)) => begun,
                     _ = process.child.wait() => {
-                        return Err(BrowserError::Unavailable { reason: process.last_words.reason(profile) });
+                        return Err(BrowserError::Unavailable { reason: process.last_words.reason(profile).await });
                     }
                 };
                 let begun = match begun {
@@ -95,7 +96,7 @@ impl Running {
                     // A link that breaks while the browser starts: its process is about to end, and says why.
                     Ok(Err(BrowserError::Unavailable { .. })) => {
                         let _ = tokio::time::timeout(CLOSE_LIMIT, process.child.wait()).await;
-                        return Err(BrowserError::Unavailable { reason: process.last_words.reason(profile) });
+                        return Err(BrowserError::Unavailable { reason: process.last_words.reason(profile).await });
                     }
                     Ok(Err(error)) => {
                         return Err(BrowserError::Unavailable {
@@ -116,6 +117,7 @@ impl Running {
                 // Of a name that nobody can foresee and open to nobody else, for what lies there acts in their browser.
                 let private = || tempfile::Builder::new().prefix("tabwarden-companion-").tempdir();
                 let folder = local.then(private).and_then(Result::ok).map(|folder| Box::new(folder) as Folder);
+                folder.as_ref().map_or(Ok(()), companion::unpack)?;
                 let begun = Self::begin(link, events, folder, shared, reports).await?;
                 let state = begun.state(None, false);
                 Ok((begun.watch(shared, None), state))

@@ -141,6 +141,11 @@ async fn what_stands_in_the_way_is_said() {
     check(refused(taken, true).await, "in use by another browser");
     assert!(matches!(holder.state(), BrowserState::Running { .. }), "the first one lives on");
 
+    let source = Source::Launch { executable: None, profile: profile("d") };
+    let extra_args = [quiet(), vec!["--display=:987".to_owned()]].concat();
+    let blind = Browser::new(BrowserConfig { source, headless: false, extra_args });
+    check(blind.ensure_running().await.expect_err("no display").to_string(), "tabwarden serve --headless");
+
     for address in ["http://127.0.0.1:1/", "ws://127.0.0.1:1/devtools/browser/x", "nonsense"] {
         check(refused(Source::Attach { address: address.into(), local: true }, true).await, "--attach");
     }

@@ -6,7 +6,8 @@ mod support;
 use std::time::Instant;
 
 use support::{
-    Site, act, browser, extension_process, kill, mirrored, open, open_in, settled, tab, tabs, titled, wait_for, windows,
+    PATIENCE, Site, act, browser, extension_process, kill, mirrored, open, open_in, settled, tab, tabs, titled,
+    wait_for, windows,
 };
 use tabwarden_browser::BrowserError;
 use tabwarden_domain::{BrowserState, TabId, WindowKind, WritePermit};
