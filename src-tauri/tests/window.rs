@@ -8,9 +8,13 @@ mod common;
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::{Client, PATIENCE, Site, command, stop, wait_for};
 use serde_json::{Value, json};
+
+/// One window at a time: keys go to the one in front, and a dialog's button is found by its name.
+static THE_DISPLAY: Mutex<()> = Mutex::new(());
 
 /// A WebDriver session with the app's window.
 struct Window {
@@ -20,10 +24,12 @@ struct Window {
     socket: PathBuf,
     data_dir: PathBuf,
     _folder: tempfile::TempDir,
+    _display: MutexGuard<'static, ()>,
 }
 
 impl Window {
     fn open() -> Self {
+        let display = THE_DISPLAY.lock().unwrap_or_else(PoisonError::into_inner);
         assert!(std::env::var_os("DISPLAY").is_some(), "this test needs a display: run `cargo xtask test`");
         let folder = tempfile::tempdir().expect("folder");
         let (socket, data_dir) = (folder.path().join("run/mcp.sock"), folder.path().join("data"));
@@ -40,7 +46,7 @@ impl Window {
         let agent = ureq::Agent::new_with_config(config);
         let base = format!("http://127.0.0.1:{port}");
         wait_for("WebKitWebDriver", || agent.get(format!("{base}/status")).call().ok().map(drop));
-        let mut window = Self { driver, agent, session: base, socket, data_dir, _folder: folder };
+        let mut window = Self { driver, agent, session: base, socket, data_dir, _folder: folder, _display: display };
         let options = json!({
             "binary": env!("CARGO_BIN_EXE_tabwarden-window"),
             "args": ["--socket", window.socket, "--data-dir", window.data_dir, "--log", "warn", "--browser-arg=--password-store=basic"],

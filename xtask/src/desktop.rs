@@ -71,9 +71,10 @@ impl Desktop {
         command
     }
 
-    /// The X display, as in `$DISPLAY`.
-    pub fn display(&self) -> &str {
-        self.environment.iter().find(|(name, _)| name == "DISPLAY").map_or("", |(_, value)| value)
+    /// What a person puts before a command to run it on this desktop.
+    pub fn in_words(&self) -> String {
+        let shown = self.environment.iter().filter(|(name, _)| ["DISPLAY", "XAUTHORITY"].contains(&name.as_str()));
+        shown.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
     }
 
     /// Leaves the desktop to what this process becomes by `exec`.

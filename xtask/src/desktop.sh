@@ -34,12 +34,18 @@ if [ -z "$keyrings" ]; then
   echo "XDG_RUNTIME_DIR=$XDG_RUNTIME_DIR"
 fi
 
-# It picks a free number itself, and says it when it can be connected to.
-exec 3< <(exec Xvfb -displayfd 1 -screen 0 1280x800x24 -nolisten tcp)
+# It picks a free number itself, and says it when it can be connected to. Only who has the cookie may: without one, every
+# user of this machine could look at the browser and type in it. (The server takes the cookie whatever its number.)
+export XAUTHORITY=$folder/Xauthority
+cookie=$(mcookie)
+xauth -q add :0 . "$cookie"
+exec 3< <(exec Xvfb -displayfd 1 -auth "$XAUTHORITY" -screen 0 1280x800x24 -nolisten tcp)
 started+=($!)
 read -r number <&3
 export DISPLAY=:$number
+xauth -q add "$DISPLAY" . "$cookie"
 echo "DISPLAY=$DISPLAY"
+echo "XAUTHORITY=$XAUTHORITY"
 
 # What the bus starts, the keyring among it, lives in folders of this desktop.
 mkdir -p -m 0700 "${keyrings:=$folder/keyrings}"

@@ -16,7 +16,7 @@ use failure::Failure;
 const USAGE: &str = "\
 cargo xtask run [-- ARGUMENTS]   install what is needed, build Tabwarden and run it with these arguments
 cargo xtask test [--only STEP]   install what is needed and run all tests, or one step of them
-cargo xtask bench                run the benchmark of the main job on a release build
+cargo xtask bench                run the benchmarks of the main job and of the firewall, on release builds
 ";
 
 fn main() -> ExitCode {

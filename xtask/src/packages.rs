@@ -4,12 +4,13 @@ use std::process::Command;
 
 use crate::failure::{Failure, output_of, run};
 
-/// What building and running need: a C linker, the web view and the tray for the window, the browser that agents share.
+/// What building and running need: a C linker, the web view, tray and icons for the window, the browser that agents share.
 pub const APP: &[&str] = &[
     "build-essential",
     "pkg-config",
     "libwebkit2gtk-4.1-dev",
     "libayatana-appindicator3-dev",
+    "librsvg2-common",
     "chromium",
     "chromium-sandbox",
     "dbus",

@@ -9,7 +9,9 @@ use crate::{packages, tools};
 /// Installs what is missing, builds Tabwarden, and becomes it.
 pub fn run(arguments: &[&str]) -> Result<(), Failure> {
     let has_display = !cfg!(target_os = "linux")
-        || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+        || ["DISPLAY", "WAYLAND_DISPLAY"]
+            .iter()
+            .any(|name| std::env::var_os(name).is_some_and(|value| !value.is_empty()));
     tools::ensure_node()?;
     packages::ensure(if has_display { &[packages::APP] } else { &[packages::APP, packages::DESKTOP] })?;
     finish(tools::cargo().args(["build", "--locked", "--package", "tabwarden", "--bins"]))?;
@@ -18,15 +20,15 @@ pub fn run(arguments: &[&str]) -> Result<(), Failure> {
         return become_program(Command::new(&program).args(arguments));
     }
     let desktop = Desktop::for_a_person()?;
-    let display = desktop.display();
-    let x11vnc = match output_of(Command::new("which").arg("x11vnc")) {
-        Some(_) => format!("  Use it:      x11vnc -localhost -display {display}\n"),
-        None => "  Use it:      install x11vnc and start this again\n".to_owned(),
+    let there = desktop.in_words();
+    let work_in_it = match output_of(Command::new("which").arg("x11vnc")) {
+        Some(_) => format!("{there} x11vnc -localhost -usepw"),
+        None => "install x11vnc, and start this again".to_owned(),
     };
     println!(
-        "\nThere is no display here, so Tabwarden opens its window on one in memory, {display}.\n  \
-           Look at it:  DISPLAY={display} import -window root tabwarden.png\n\
-         {x11vnc}  \
+        "\nThere is no display here, so Tabwarden opens its window on one in memory.\n  \
+           Look at it:  {there} import -window root tabwarden.png\n  \
+           Work in it:  {work_in_it}\n  \
            Connect:     {program} setup claude-code    (or cursor, vscode, codex, gemini)\n  \
            Its state:   {program} status    (names the socket, too)\n  \
            Stop it:     Ctrl-C\n",

@@ -150,11 +150,15 @@ fn clients(place: &Place) -> Result<(), Failure> {
     run(&mut place.command(&node)?)
 }
 
-/// Runs the benchmark of the main job. Nothing is judged: the figures are for reading.
+/// Runs the benchmarks of the main job and of the firewall. Nothing is judged: the figures are for reading.
 pub fn bench() -> Result<(), Failure> {
     tools::ensure_node()?;
     packages::ensure(ALL)?;
-    let bench = ["bench", "--locked", "--package", "tabwarden", "--bench", "main_job"];
-    run(tools::cargo().args(bench).arg("--no-run"))?;
-    run(&mut Place::default().command(tools::cargo().args(bench))?)
+    let place = Place::default();
+    for (package, bench) in [("tabwarden", "main_job"), ("tabwarden-firewall", "seal")] {
+        let bench = ["bench", "--locked", "--package", package, "--bench", bench];
+        run(tools::cargo().args(bench).arg("--no-run"))?;
+        run(&mut place.command(tools::cargo().args(bench))?)?;
+    }
+    Ok(())
 }

@@ -385,3 +385,6 @@ fn tab_text(tab: Option<&TabId>) -> Option<String> {
 fn today() -> Date {
     jiff::ZonedDateTime::now().date()
 }
+
+#[cfg(test)]
+mod tests;
