@@ -4,16 +4,19 @@
 //! It is compiled in, unpacked beside the profile, loaded over the pipe, and spoken to through its service worker. While
 //! we are attached to that, it stays alive.
 
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::extensions::{LoadUnpackedParams, UninstallParams};
 use chromiumoxide::cdp::browser_protocol::target::AttachToTargetParams;
 use chromiumoxide::cdp::js_protocol::runtime::{AddBindingParams, EvaluateParams};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
-use crate::link::{Link, LinkEvent};
+use crate::link::{ANSWER_LIMIT, Link, LinkEvent};
+use crate::mirror::Report;
 use crate::{BrowserError, Shared};
 
 const FILES: [(&str, &str); 2] =
@@ -24,47 +27,74 @@ const BINDING: &str = "tabwardenReport";
 /// The event of a call to it.
 pub(crate) const BINDING_CALLED: &str = "Runtime.bindingCalled";
 
+/// How long its worker may be away before it is loaded again.
+const RETURN_LIMIT: Duration = Duration::from_secs(2);
+
+/// The folder that it is loaded from, kept for as long as it may be read.
+pub(crate) type Folder = Box<dyn AsRef<Path> + Send + Sync>;
+
 /// Where the companion's reports come in.
 pub(crate) struct Reports {
     shared: Arc<Shared>,
     /// Our session with its service worker; `None` while that is between two lives.
-    session: Mutex<Option<String>>,
+    session: watch::Sender<Option<Session>>,
+}
+
+/// Our session with a life of the worker.
+#[derive(Clone)]
+struct Session {
+    id: String,
+    /// Whether it has reported everything, so that what it does from now on shows in the mirror.
+    begun: bool,
 }
 
 impl Reports {
     pub(crate) fn new(shared: Arc<Shared>) -> Arc<Self> {
-        Arc::new(Self { shared, session: Mutex::new(None) })
-    }
-
-    fn session(&self) -> MutexGuard<'_, Option<String>> {
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+        Arc::new(Self { shared, session: watch::Sender::new(None) })
     }
 
     /// Takes a report into the mirror at once, so that it is there before the answer that follows it. Says whether the
     /// event was one; one that is out of step is left to who can ask for everything anew.
     pub(crate) fn take(&self, event: &LinkEvent) -> bool {
-        let ours =
-            event.method == BINDING_CALLED && event.params["name"] == BINDING && event.session == *self.session();
-        let report = || serde_json::from_str(event.params["payload"].as_str()?).ok();
-        ours && report().is_some_and(|report| self.shared.reported(report).is_ok())
+        let ours = event.method == BINDING_CALLED
+            && event.params["name"] == BINDING
+            && event.session.as_deref() == self.session.borrow().as_ref().map(|session| &*session.id);
+        let report = || serde_json::from_str::<Report>(event.params["payload"].as_str()?).ok();
+        let Some(report) = ours.then(report).flatten() else { return false };
+        let whole = report.sequence == 0;
+        let taken = self.shared.reported(report).is_ok();
+        if taken && whole {
+            self.session.send_if_modified(|session| {
+                session.as_mut().is_some_and(|session| !std::mem::replace(&mut session.begun, true))
+            });
+        }
+        taken
     }
+}
+
+fn is_begun(session: &Option<Session>) -> bool {
+    session.as_ref().is_some_and(|session| session.begun)
 }
 
 /// The companion in a running browser.
 pub(crate) struct Companion {
     link: Link,
+    folder: Folder,
     id: String,
     worker_url: String,
     reports: Arc<Reports>,
 }
 
 impl Companion {
-    /// Unpacks and loads it. Its worker is attached to when the browser tells of it.
-    pub(crate) async fn load(link: Link, folder: &Path, reports: Arc<Reports>) -> Result<Self, BrowserError> {
-        let folder = unpack(folder)?;
-        let loaded = link.send(None, LoadUnpackedParams::new(folder.display().to_string())).await?;
-        let worker_url = format!("chrome-extension://{}/worker.js", loaded.id);
-        Ok(Self { link, id: loaded.id, worker_url, reports })
+    /// Loads it from where it was unpacked. Its worker is attached to when the browser tells of it.
+    pub(crate) async fn load(link: Link, folder: Folder, reports: Arc<Reports>) -> Result<Self, BrowserError> {
+        let id = Self::load_from(&link, (*folder).as_ref()).await?;
+        let worker_url = format!("chrome-extension://{id}/worker.js");
+        Ok(Self { link, folder, id, worker_url, reports })
+    }
+
+    async fn load_from(link: &Link, folder: &Path) -> Result<String, BrowserError> {
+        Ok(link.send(None, LoadUnpackedParams::new(folder.display().to_string())).await?.id)
     }
 
     /// Takes it out of a browser that goes on without us.
@@ -84,27 +114,55 @@ impl Companion {
         let mut attach = AttachToTargetParams::new(target["targetId"].as_str().unwrap_or_default().to_owned());
         attach.flatten = Some(true);
         let session = self.link.send(None, attach).await?.session_id.inner().clone();
+        self.reports.session.send_replace(Some(Session { id: session.clone(), begun: false }));
+        // It begins when it finds this.
         self.link.send(Some(&session), AddBindingParams::new(BINDING)).await?;
-        *self.reports.session() = Some(session);
-        self.begin_anew().await?;
         Ok(true)
     }
 
-    /// Has it report everything. A worker that was just attached to may not have run its script yet.
-    pub(crate) async fn begin_anew(&self) -> Result<(), BrowserError> {
-        const WHEN_LOADED: &str = "new Promise(done => {
-            const look = () => typeof companion === 'undefined' ? setTimeout(look, 1) : done(companion.begin());
-            look();
-        })";
-        self.evaluate(WHEN_LOADED).await.map(drop)
+    /// Waits until the mirror holds what it reports.
+    pub(crate) async fn begun(&self) -> Result<(), BrowserError> {
+        self.session().await.map(drop)
     }
 
-    /// Notices where an event tells that the worker is gone.
-    pub(crate) fn lost_if_its_worker(&self, event: &LinkEvent) {
-        let mut session = self.reports.session();
-        if event.method == "Target.detachedFromTarget" && session.as_deref() == event.params["sessionId"].as_str() {
-            *session = None;
+    /// Has it report everything again.
+    pub(crate) async fn begin_anew(&self) -> Result<(), BrowserError> {
+        self.evaluate("companion.begin()").await.map(drop)
+    }
+
+    /// Notices at once where an event tells that its worker is gone.
+    pub(crate) fn lost_with(&self, event: &LinkEvent) -> bool {
+        match &*event.method {
+            "Target.detachedFromTarget" => {
+                let session = event.params["sessionId"].as_str();
+                self.reports.session.send_if_modified(|ours| ours.take_if(|ours| session == Some(&*ours.id)).is_some())
+            }
+            // The session stays, but what was bound to the worker is gone.
+            "Inspector.targetCrashed" => self.reports.session.send_if_modified(|ours| {
+                let ours = ours.as_mut().filter(|ours| event.session.as_ref() == Some(&ours.id));
+                ours.is_some_and(|ours| std::mem::replace(&mut ours.begun, false))
+            }),
+            _ => false,
         }
+    }
+
+    /// Listens to its worker again where an event tells that it is back after a crash.
+    pub(crate) async fn listen_if_back(&self, event: &LinkEvent) -> Result<(), BrowserError> {
+        let ours = self.reports.session.borrow().as_ref().is_some_and(|ours| event.session.as_ref() == Some(&ours.id));
+        if event.method != "Inspector.targetReloadedAfterCrash" || !ours {
+            return Ok(());
+        }
+        self.link.send(event.session.as_deref(), AddBindingParams::new(BINDING)).await.map(drop)
+    }
+
+    /// Loads it again if its worker does not come back by itself: it crashed, or somebody switched it off.
+    pub(crate) async fn bring_back(&self) -> Result<(), BrowserError> {
+        let mut session = self.reports.session.subscribe();
+        if tokio::time::timeout(RETURN_LIMIT, session.wait_for(is_begun)).await.is_err() && !self.link.is_broken() {
+            tracing::warn!("the companion was lost and is loaded again");
+            Self::load_from(&self.link, (*self.folder).as_ref()).await?;
+        }
+        Ok(())
     }
 
     /// Calls one of its functions and waits for what it returns.
@@ -119,15 +177,25 @@ impl Companion {
             .map_err(|_| BrowserError::Refused(format!("the companion's {function} answered oddly")))
     }
 
+    /// Our session with its worker, awaited while that comes back.
+    async fn session(&self) -> Result<String, BrowserError> {
+        let mut session = self.reports.session.subscribe();
+        match tokio::time::timeout(ANSWER_LIMIT, session.wait_for(is_begun)).await {
+            Ok(Ok(session)) => Ok(session.as_ref().map(|session| session.id.clone()).unwrap_or_default()),
+            _ => Err(BrowserError::TimedOut(ANSWER_LIMIT)),
+        }
+    }
+
     /// Evaluates an expression in its worker, and waits for what it promises.
     pub(crate) async fn evaluate(&self, expression: &str) -> Result<Value, BrowserError> {
-        let session = self.reports.session().clone();
-        let session =
-            session.ok_or_else(|| BrowserError::Refused("the companion is starting, try again".to_owned()))?;
+        self.evaluate_in(&self.session().await?, expression).await
+    }
+
+    async fn evaluate_in(&self, session: &str, expression: &str) -> Result<Value, BrowserError> {
         let mut evaluate = EvaluateParams::new(expression);
         evaluate.await_promise = Some(true);
         evaluate.return_by_value = Some(true);
-        let answer = self.link.send(Some(&session), evaluate).await?;
+        let answer = self.link.send(Some(session), evaluate).await?;
         match answer.exception_details {
             None => Ok(answer.result.value.unwrap_or(json!(null))),
             Some(thrown) => {
@@ -140,16 +208,14 @@ impl Companion {
     }
 }
 
-/// Writes the companion's files into a folder, and returns it.
-fn unpack(folder: &Path) -> Result<PathBuf, BrowserError> {
+/// Writes the companion's files into a folder.
+pub(crate) fn unpack(folder: &Folder) -> Result<(), BrowserError> {
+    let folder = (**folder).as_ref();
     let write = || -> std::io::Result<()> {
         std::fs::create_dir_all(folder)?;
-        for (name, text) in FILES {
-            std::fs::write(folder.join(name), text)?;
-        }
-        Ok(())
+        FILES.iter().try_for_each(|(name, text)| std::fs::write(folder.join(name), text))
     };
-    write().map(|()| folder.to_owned()).map_err(|error| BrowserError::Unavailable {
+    write().map_err(|error| BrowserError::Unavailable {
         reason: format!(
             "The folder {} cannot be written to ({error}). Mend its permissions, or name another with --data-dir DIR.",
             folder.display()

@@ -54,8 +54,8 @@ impl Fake {
     fn report(&self, shared: &Shared) {
         let world = self.world();
         let windows = world.windows.iter().map(|w| ReportedWindow { tabs: w.tabs.clone(), ..*w }).collect();
-        let report = Report { sequence: 0, windows, changed: world.tabs.clone() };
-        drop(world);
+        let report = Report { sequence: 0, windows, changed: world.tabs.clone(), replaced: Vec::new() };
+        // With the world held, so that no older report overtakes a newer one.
         let _ = shared.reported(report);
     }
 

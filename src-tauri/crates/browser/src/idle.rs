@@ -8,6 +8,10 @@ pub(crate) fn since_last_input() -> Option<Duration> {
     use x11rb::connection::Connection as _;
     use x11rb::protocol::screensaver::ConnectionExt as _;
 
+    // Under Wayland the X server hears only of input to X windows.
+    if std::env::var_os("WAYLAND_DISPLAY").is_some() {
+        return None;
+    }
     // Asked seldom (once for each tab that is opened), so a connection for each question is cheap enough.
     let (connection, screen) = x11rb::connect(None).ok()?;
     let root = connection.setup().roots.get(screen)?.root;

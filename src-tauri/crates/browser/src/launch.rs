@@ -1,23 +1,26 @@
 //! Starting Chromium: its profile folder, its arguments, its pipes, and what it says when it does not start.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStderr, Command};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 
 use crate::link::{InOrder, Link, LinkEvent};
-use crate::{BrowserError, find};
+use crate::{BrowserError, find, profile};
 
 /// How long Chromium may take from its start to its first answer.
 pub(crate) const START_LIMIT: Duration = Duration::from_secs(30);
 
 /// How many of its last lines on stderr are kept, to say why it ended.
 const KEPT_LINES: usize = 20;
+
+/// How long its last lines are awaited once it has ended. A process that it left behind may keep them open.
+const WORDS_LIMIT: Duration = Duration::from_secs(1);
 
 /// A Chromium that was just started.
 pub(crate) struct Launched {
@@ -29,41 +32,51 @@ pub(crate) struct Launched {
 }
 
 /// The last lines that Chromium wrote to stderr. They may hold addresses, so they are only searched, never shown.
-#[derive(Clone, Default)]
-pub(crate) struct LastWords(Arc<Mutex<VecDeque<String>>>);
+pub(crate) struct LastWords {
+    lines: Arc<Mutex<VecDeque<String>>>,
+    /// Turns true with the last of them.
+    said: watch::Receiver<bool>,
+}
 
 impl LastWords {
-    fn follow(stderr: ChildStderr) -> Self {
-        let words = Self::default();
-        let kept = words.clone();
+    fn follow(stderr: Option<ChildStderr>) -> Self {
+        let (said_in, said) = watch::channel(false);
+        let words = Self { lines: Arc::default(), said };
+        let kept = words.lines.clone();
         tokio::spawn(async move {
+            let Some(stderr) = stderr else { return };
             let mut lines = BufReader::new(stderr).lines();
             while let Ok(Some(line)) = lines.next_line().await {
-                let mut kept = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
                 if kept.len() == KEPT_LINES {
                     kept.pop_front();
                 }
                 kept.push_back(line);
             }
+            let _ = said_in.send(true);
         });
         words
     }
 
     fn mention(&self, text: &str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|line| line.contains(text))
+        self.lines.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|line| line.contains(text))
     }
 
     /// Why it ended, as far as it said so, and what to do.
-    pub(crate) fn reason(&self, profile: &Path) -> String {
-        if self.mention("Missing X server")
+    pub(crate) async fn reason(&self, profile: &Path) -> String {
+        // The process has ended; what it said is perhaps still on its way.
+        let _ = tokio::time::timeout(WORDS_LIMIT, self.said.clone().wait_for(|said| *said)).await;
+        if let Some(elsewhere) = profile::said_held_elsewhere(profile) {
+            elsewhere
+        } else if self.mention("Missing X server")
             || self.mention("cannot open display")
             || self.mention("Failed to connect to Wayland")
         {
             "The browser found no display. Start Tabwarden from a desktop, or without a browser window: \
              tabwarden serve --headless."
                 .to_owned()
-        } else if self.mention("SingletonLock") || self.mention("ProcessSingleton") || in_use(profile) {
-            profile_in_use(profile)
+        } else if self.mention("SingletonLock") || self.mention("ProcessSingleton") || profile::in_use(profile) {
+            profile::said_in_use(profile)
         } else if self.mention("no-sandbox") || self.mention("No usable sandbox") {
             "The browser could not set up its sandbox. Allow user namespaces on this system, or use a browser that brings \
              its own sandbox helper."
@@ -74,33 +87,12 @@ impl LastWords {
     }
 }
 
-fn profile_in_use(profile: &Path) -> String {
-    format!(
-        "The profile {} is in use by another browser. Close that one, or name another folder with --data-dir DIR.",
-        profile.display()
-    )
-}
-
-/// Whether a living process holds the profile. The lock is a link to `HOST-PID`.
-#[cfg(unix)]
-fn in_use(profile: &Path) -> bool {
-    let Ok(target) = std::fs::read_link(profile.join("SingletonLock")) else { return false };
-    let Some(pid) = target.to_str().and_then(|text| text.rsplit_once('-')).map(|(_, pid)| pid) else { return false };
-    // Only where processes can be seen this way; elsewhere Chromium's own word must do.
-    Path::new("/proc").join(pid).exists()
-}
-
-#[cfg(not(unix))]
-fn in_use(_profile: &Path) -> bool {
-    false
-}
-
 /// Starts Chromium on a profile folder, with its ends of the two pipes as descriptors 3 and 4.
 ///
 /// A debugging port would be open to every local process; a pipe is not. And when our ends of it close, however we
 /// end, Chromium ends too.
 #[cfg(unix)]
-pub(crate) fn launch(
+pub(crate) async fn launch(
     named: Option<&Path>,
     profile: &Path,
     headless: bool,
@@ -111,10 +103,7 @@ pub(crate) fn launch(
     use tokio::net::unix::pipe;
 
     let executable = find::find(named)?;
-    if in_use(profile) {
-        return Err(BrowserError::Unavailable { reason: profile_in_use(profile) });
-    }
-    prepare_profile(profile)?;
+    profile::prepare(profile).await?;
     let failed = |source: std::io::Error| BrowserError::Unavailable {
         reason: format!("The browser {} could not be started ({source}).", executable.display()),
     };
@@ -140,7 +129,7 @@ pub(crate) fn launch(
     let mut child = command.spawn().map_err(failed)?;
     // The command owns our copies of Chromium's ends. While they live, the pipe would not close with it.
     drop(command);
-    let last_words = child.stderr.take().map(LastWords::follow).unwrap_or_default();
+    let last_words = LastWords::follow(child.stderr.take());
     let reader = pipe::Receiver::from_owned_fd(ours_in.into()).map_err(failed)?;
     let writer = pipe::Sender::from_owned_fd(ours_out.into()).map_err(failed)?;
     let (link, events) = Link::over_pipes(reader, writer, in_order);
@@ -148,7 +137,13 @@ pub(crate) fn launch(
 }
 
 #[cfg(not(unix))]
-pub(crate) fn launch(_: Option<&Path>, _: &Path, _: bool, _: &[String], _: InOrder) -> Result<Launched, BrowserError> {
+pub(crate) async fn launch(
+    _: Option<&Path>,
+    _: &Path,
+    _: bool,
+    _: &[String],
+    _: InOrder,
+) -> Result<Launched, BrowserError> {
     Err(BrowserError::Unavailable {
         reason:
             "Starting a browser is not possible on this system yet. Start it yourself with --remote-debugging-port \
@@ -179,22 +174,21 @@ fn arguments(profile: &Path, headless: bool, no_sandbox: bool) -> Vec<std::ffi::
     arguments
 }
 
-/// Makes the profile folder where it does not exist.
-fn prepare_profile(profile: &Path) -> Result<(), BrowserError> {
-    let made = std::fs::create_dir_all(profile).and_then(|()| {
-        let probe: PathBuf = profile.join(".tabwarden-probe");
-        std::fs::write(&probe, b"").and_then(|()| std::fs::remove_file(&probe))
-    });
-    made.map_err(|error| BrowserError::Unavailable {
-        reason: format!(
-            "The profile folder {} cannot be written to ({error}). Mend its permissions, or name another with --data-dir DIR.",
-            profile.display()
-        ),
-    })
-}
-
 /// Chromium does not start as root with its sandbox.
 #[cfg(unix)]
 fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
+
+/// Ends a process that was started here, at once, with those that it started.
+#[cfg(unix)]
+pub(crate) fn end_group(child: &Child) {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    // No number: it has ended, and been waited for.
+    if let Some(group) = child.id().and_then(|id| Pid::from_raw(id.cast_signed())) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn end_group(_child: &Child) {}

@@ -10,12 +10,15 @@ mod idle;
 mod launch;
 mod link;
 mod mirror;
+mod profile;
 mod running;
 mod targets;
 mod websocket;
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, Weak};
+use std::time::Duration;
 
 use tabwarden_domain::{BrowserState, NavPermit, Raw, Tab, TabId, Window, WindowId, WritePermit};
 use tokio::sync::{broadcast, watch};
@@ -76,7 +79,7 @@ pub enum BrowserError {
     Busy(TabId),
     /// It did not answer in time.
     #[error("the browser did not answer in time")]
-    TimedOut(std::time::Duration),
+    TimedOut(Duration),
     /// It answered with an error.
     #[error("the browser refused: {0}")]
     Refused(String),
@@ -125,9 +128,11 @@ pub(crate) struct Shared {
     running: Mutex<Option<Arc<Running>>>,
     /// Held while the browser starts or stops, so that several callers at once start one.
     starting: tokio::sync::Mutex<()>,
+    /// Counts the starts that came to an end, well or not.
+    starts: AtomicU64,
     changes: broadcast::Sender<Change>,
     /// Counts the mirror's changes, for those who wait for one.
-    pub(crate) changed: watch::Sender<u64>,
+    changed: watch::Sender<u64>,
 }
 
 impl Shared {
@@ -137,6 +142,7 @@ impl Shared {
             state: Mutex::new(BrowserState::Stopped),
             running: Mutex::default(),
             starting: tokio::sync::Mutex::default(),
+            starts: AtomicU64::new(0),
             changes: broadcast::Sender::new(CHANGES),
             changed: watch::Sender::new(0),
         })
@@ -153,6 +159,15 @@ impl Shared {
             self.tell(Change::Tabs);
         }
         Ok(())
+    }
+
+    /// Waits until something is so in the mirror; says whether it came to be in time.
+    pub(crate) async fn until(&self, limit: Duration, so: impl Fn() -> bool) -> bool {
+        // Subscribed first, so that no change falls between looking and waiting.
+        let mut changed = self.changed.subscribe();
+        let waiting = async { while !so() && changed.changed().await.is_ok() {} };
+        let _ = tokio::time::timeout(limit, waiting).await;
+        so()
     }
 
     fn tell(&self, change: Change) {
@@ -177,12 +192,23 @@ impl Shared {
         self.set_state(state);
     }
 
+    /// A launch can be used from now on, unless it has ended already.
+    fn started(&self, launched: Option<Arc<Running>>, state: BrowserState) {
+        let mut running = lock(&self.running);
+        running.clone_from(&launched);
+        // With the launch held, so that nobody sees a browser that runs and cannot be found, and its end comes after.
+        self.set_state(state);
+        drop(running);
+        if let Some(launched) = launched.filter(|launched| launched.is_over()) {
+            self.ended(&Arc::downgrade(&launched), false);
+        }
+    }
+
     /// A launch ended. A later one, which may have begun meanwhile, is not touched.
     pub(crate) fn ended(&self, which: &Weak<Running>, in_order: bool) {
         let mut running = lock(&self.running);
         if running.as_ref().is_some_and(|running| std::ptr::eq(Arc::as_ptr(running), which.as_ptr())) {
             *running = None;
-            drop(running);
             self.stopped(match in_order {
                 true => BrowserState::Stopped,
                 false => BrowserState::Failed { reason: ENDED.to_owned() },
@@ -233,9 +259,15 @@ impl Browser {
     }
 
     async fn start(&self) -> Result<(), BrowserError> {
+        let starts = self.shared.starts.load(Ordering::SeqCst);
         let _one_at_a_time = self.shared.starting.lock().await;
-        if let BrowserState::Running { .. } = self.state() {
-            return Ok(());
+        match self.state() {
+            BrowserState::Running { .. } => return Ok(()),
+            // A start that failed while this caller waited is its answer too; or each of many would wait for its own.
+            BrowserState::Failed { reason } if self.shared.starts.load(Ordering::SeqCst) != starts => {
+                return Err(BrowserError::Unavailable { reason });
+            }
+            BrowserState::Stopped | BrowserState::Starting | BrowserState::Failed { .. } => {}
         }
         self.shared.set_state(BrowserState::Starting);
         let started = match &self.driver {
@@ -244,20 +276,18 @@ impl Browser {
                 Running::start(config, &self.shared).await.map(|(running, state)| (Some(running), state))
             }
         };
-        let (running, state) = match started {
-            Ok(started) => started,
+        let outcome = match started {
+            Ok((running, state)) => {
+                self.shared.started(running, state);
+                Ok(())
+            }
             Err(error) => {
                 self.shared.stopped(BrowserState::Failed { reason: error.to_string() });
-                return Err(error);
+                Err(error)
             }
         };
-        self.shared.set_state(state);
-        lock(&self.shared.running).clone_from(&running);
-        // It may have ended before it stood where its end is looked for.
-        if let Some(running) = running.filter(|running| running.is_gone()) {
-            self.shared.ended(&Arc::downgrade(&running), false);
-        }
-        Ok(())
+        self.shared.starts.fetch_add(1, Ordering::SeqCst);
+        outcome
     }
 
     /// How it is now.

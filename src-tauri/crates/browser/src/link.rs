@@ -195,6 +195,10 @@ impl Link {
         self.waiting.lock().take();
     }
 
+    pub(crate) fn is_broken(&self) -> bool {
+        self.waiting.lock().is_none()
+    }
+
     /// Sends a command and waits for its answer. `session` names a target's session; `None` is the browser itself.
     pub(crate) async fn send<C: Command>(
         &self,

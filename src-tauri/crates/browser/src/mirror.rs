@@ -20,6 +20,9 @@ pub(crate) struct Report {
     pub(crate) sequence: u64,
     pub(crate) windows: Vec<ReportedWindow>,
     pub(crate) changed: Vec<ReportedTab>,
+    /// Tabs that the browser gave another key, the old one first. To everybody else each is the tab that it was.
+    #[serde(default)]
+    pub(crate) replaced: Vec<(Key, Key)>,
 }
 
 #[derive(Deserialize, Debug)]
@@ -70,6 +73,11 @@ impl Mirror {
         for tab in self.windows.iter().flat_map(|window| &window.tabs) {
             if let Some((key, ..)) = self.places.get(&tab.id) {
                 known.insert(*key, tab.clone());
+            }
+        }
+        for (old, new) in report.replaced {
+            if let Some(id) = self.tab_ids.remove(&old) {
+                self.tab_ids.insert(new, id);
             }
         }
         let mut changed: HashMap<Key, ReportedTab> = report.changed.into_iter().map(|tab| (tab.id, tab)).collect();
@@ -193,7 +201,7 @@ mod tests {
     fn report(sequence: u64, windows: &[(Key, &[Key])], changed: Vec<ReportedTab>) -> Report {
         let window =
             |(id, tabs): &(Key, &[Key])| ReportedWindow { id: *id, popup: false, focused: false, tabs: tabs.to_vec() };
-        Report { sequence, windows: windows.iter().map(window).collect(), changed }
+        Report { sequence, windows: windows.iter().map(window).collect(), changed, replaced: Vec::new() }
     }
 
     fn titles(mirror: &Mirror) -> Vec<Vec<String>> {
@@ -217,6 +225,17 @@ mod tests {
         // Another tab under the same key is another tab.
         assert_eq!(mirror.apply(report(4, &[(2, &[11, 10])], vec![tab(10, "c")])), Ok(true));
         assert_ne!(mirror.windows()[0].tabs[1].id, a);
+    }
+
+    #[test]
+    fn a_replaced_tab_keeps_its_id() {
+        let mut mirror = Mirror::default();
+        assert_eq!(mirror.apply(report(0, &[(1, &[10])], vec![tab(10, "a")])), Ok(true));
+        let a = mirror.windows()[0].tabs[0].id.clone();
+        let mut swap = report(1, &[(1, &[20])], vec![tab(20, "a")]);
+        swap.replaced = vec![(10, 20)];
+        assert_eq!(mirror.apply(swap), Ok(true));
+        assert_eq!((mirror.key(&a), mirror.tab_by_key(10).is_none()), (Some(20), true));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! One launch of a browser, from its first answer to its end: it feeds the mirror and carries out what is permitted.
 
-use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use chromiumoxide::cdp::browser_protocol::browser::{CloseParams, GetVersionParams};
@@ -13,7 +13,7 @@ use tabwarden_domain::{BrowserState, Raw, Tab, TabId};
 use tokio::process::Child;
 use tokio::sync::{mpsc, watch};
 
-use crate::companion::{BINDING_CALLED, Companion, Reports};
+use crate::companion::{self, BINDING_CALLED, Companion, Folder, Reports};
 use crate::launch::{self, LastWords, Launched, START_LIMIT};
 use crate::link::{ANSWER_LIMIT, InOrder, Link, LinkEvent};
 use crate::mirror::Key;
@@ -22,6 +22,9 @@ use crate::{BrowserConfig, BrowserError, ENDED, OpenTab, Shared, Source, idle, w
 
 /// The person is at work in the browser when its window has the keyboard and the last input is no older than this.
 const AT_WORK: Duration = Duration::from_secs(3);
+
+/// How long a tab that was opened may take to show in the mirror when a report of it was lost.
+const LOST_LIMIT: Duration = Duration::from_secs(1);
 
 /// How long an orderly close may take before the process is ended.
 const CLOSE_LIMIT: Duration = Duration::from_secs(3);
@@ -32,7 +35,9 @@ pub(crate) struct Running {
     tabs: Arc<Tabs>,
     /// Turns true when it is to end, or has.
     ended: watch::Sender<bool>,
-    /// Turns true when its process is gone too.
+    /// True once nothing can be asked of it any more.
+    over: AtomicBool,
+    /// Turns true when its process is gone too, and everybody knows.
     gone: watch::Receiver<bool>,
     /// Whether it was started by us, and is ours to close.
     launched: bool,
@@ -48,10 +53,16 @@ enum Tabs {
     Targets(Targets),
 }
 
-/// What is needed to wait for a browser's end.
+/// A browser's process. It does not outlive this.
 struct Process {
     child: Child,
     last_words: LastWords,
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        launch::end_group(&self.child);
+    }
 }
 
 impl Running {
@@ -67,15 +78,17 @@ impl Running {
         };
         match &config.source {
             Source::Launch { executable, profile } => {
+                let folder: Folder = Box::new(profile.with_file_name("companion"));
+                companion::unpack(&folder)?;
                 let Launched { child, link, events, last_words, no_sandbox } =
-                    launch::launch(executable.as_deref(), profile, config.headless, &config.extra_args, in_order)?;
+                    launch::launch(executable.as_deref(), profile, config.headless, &config.extra_args, in_order)
+                        .await?;
                 let pid = child.id();
-                let folder = profile.with_file_name("companion");
                 let mut process = Process { child, last_words };
                 let begun = tokio::select! {
-                    begun = tokio::time::timeout(START_LIMIT, Self::begin(link, events, Some(&folder), shared, reports)) => begun,
+                    begun = tokio::time::timeout(START_LIMIT, Self::begin(link, events, Some(folder), shared, reports)) => begun,
                     _ = process.child.wait() => {
-                        return Err(BrowserError::Unavailable { reason: process.last_words.reason(profile) });
+                        return Err(BrowserError::Unavailable { reason: process.last_words.reason(profile).await });
                     }
                 };
                 let begun = match begun {
@@ -83,7 +96,7 @@ impl Running {
                     // A link that breaks while the browser starts: its process is about to end, and says why.
                     Ok(Err(BrowserError::Unavailable { .. })) => {
                         let _ = tokio::time::timeout(CLOSE_LIMIT, process.child.wait()).await;
-                        return Err(BrowserError::Unavailable { reason: process.last_words.reason(profile) });
+                        return Err(BrowserError::Unavailable { reason: process.last_words.reason(profile).await });
                     }
                     Ok(Err(error)) => {
                         return Err(BrowserError::Unavailable {
@@ -101,8 +114,10 @@ impl Running {
             }
             Source::Attach { address, local } => {
                 let (link, events) = websocket::connect(address, in_order).await?;
-                let folder = std::env::temp_dir().join(format!("tabwarden-companion-{}", std::process::id()));
-                let folder = local.then_some(&*folder);
+                // Of a name that nobody can foresee and open to nobody else, for what lies there acts in their browser.
+                let private = || tempfile::Builder::new().prefix("tabwarden-companion-").tempdir();
+                let folder = local.then(private).and_then(Result::ok).map(|folder| Box::new(folder) as Folder);
+                folder.as_ref().map_or(Ok(()), companion::unpack)?;
                 let begun = Self::begin(link, events, folder, shared, reports).await?;
                 let state = begun.state(None, false);
                 Ok((begun.watch(shared, None), state))
@@ -113,7 +128,7 @@ impl Running {
     async fn begin(
         link: Link,
         mut events: mpsc::UnboundedReceiver<LinkEvent>,
-        companion: Option<&Path>,
+        companion: Option<Folder>,
         shared: &Arc<Shared>,
         reports: Arc<Reports>,
     ) -> Result<Begun, BrowserError> {
@@ -146,6 +161,7 @@ impl Running {
             Tabs::Companion(companion) => {
                 let gone = || BrowserError::Unavailable { reason: ENDED.to_owned() };
                 while !companion.attach_if_its_worker(&events.recv().await.ok_or_else(gone)?).await? {}
+                companion.begun().await?;
             }
             Tabs::Targets(targets) => targets.look(shared).await?,
         }
@@ -157,12 +173,29 @@ impl Running {
         shared.mirror().key(tab).ok_or_else(|| BrowserError::NoSuchTab(tab.clone()))
     }
 
+    /// What an error means where it concerns one tab.
+    fn about(tab: &TabId, error: BrowserError) -> BrowserError {
+        match &error {
+            // It closed while the command was on its way.
+            BrowserError::Refused(why)
+                if why.starts_with("No tab with id") || why.starts_with("No target with given id") =>
+            {
+                BrowserError::NoSuchTab(tab.clone())
+            }
+            // The person drags a tab; then Chromium lets nobody else touch the strip.
+            BrowserError::Refused(why) if why.starts_with("Tabs cannot be edited right now") => {
+                BrowserError::Busy(tab.clone())
+            }
+            _ => error,
+        }
+    }
+
     pub(crate) async fn open(&self, shared: &Shared, open: OpenTab) -> Result<Raw<Tab>, BrowserError> {
         let window = match &open.window {
             None => None,
             Some(id) => Some(shared.mirror().window_key(id).ok_or_else(|| BrowserError::NoSuchWindow(id.clone()))?),
         };
-        let active = open.active && (self.windowless || !person_is_at_work(shared).await);
+        let active = open.active && !self.person_is_at_work(shared).await;
         let url = open.permit.url().map(|url| url.as_str().to_owned());
         let key = match &*self.tabs {
             Tabs::Companion(companion) => {
@@ -177,53 +210,62 @@ impl Running {
             }
             Tabs::Targets(targets) => targets.open(shared, url, active).await?,
         };
-        let mirror = shared.mirror();
-        let tab = mirror.tab_by_key(key).cloned();
-        drop(mirror);
-        tab.map(Raw::new).ok_or_else(|| BrowserError::Refused("the tab closed as soon as it opened".to_owned()))
+        // It is there already, unless a report was lost and all are asked for anew.
+        let opened = || shared.mirror().tab_by_key(key).cloned();
+        shared.until(LOST_LIMIT, || opened().is_some()).await;
+        let gone = || BrowserError::Refused("the tab closed as soon as it opened".to_owned());
+        opened().map(Raw::new).ok_or_else(gone)
     }
 
     /// Closes a tab and waits until it is gone from the mirror.
     pub(crate) async fn close(&self, shared: &Shared, tab: &TabId) -> Result<(), BrowserError> {
         let key = Self::key(shared, tab)?;
-        let mut changed = shared.changed.subscribe();
-        match &*self.tabs {
-            Tabs::Companion(companion) => {
-                // Not `chrome.tabs.remove`: that waits for a page's "really leave?" question.
-                match companion.ask::<Option<String>>("target", &[json!(key)]).await? {
-                    Some(target) => {
-                        self.link.send(None, CloseTargetParams::new(target)).await?;
-                    }
-                    None => {
-                        companion.ask::<Value>("remove", &[json!(key)]).await?;
-                    }
-                }
-            }
-            Tabs::Targets(targets) => targets.close(shared, key).await?,
+        self.send_close(shared, key).await.map_err(|error| Self::about(tab, error))?;
+        match shared.until(ANSWER_LIMIT, || shared.mirror().key(tab).is_none()).await {
+            true => Ok(()),
+            false => Err(BrowserError::TimedOut(ANSWER_LIMIT)),
         }
-        let gone = async {
-            while shared.mirror().key(tab).is_some() {
-                if changed.changed().await.is_err() {
-                    return;
-                }
-            }
-        };
-        tokio::time::timeout(ANSWER_LIMIT, gone).await.map_err(|_| BrowserError::TimedOut(ANSWER_LIMIT))
+    }
+
+    async fn send_close(&self, shared: &Shared, key: Key) -> Result<(), BrowserError> {
+        match &*self.tabs {
+            // Not `chrome.tabs.remove`: that waits for a page's "really leave?" question.
+            Tabs::Companion(companion) => match companion.ask::<Option<String>>("target", &[json!(key)]).await? {
+                Some(target) => self.link.send(None, CloseTargetParams::new(target)).await.map(drop),
+                None => companion.ask::<Value>("remove", &[json!(key)]).await.map(drop),
+            },
+            Tabs::Targets(targets) => targets.close(shared, key).await,
+        }
     }
 
     pub(crate) async fn focus(&self, shared: &Shared, tab: &TabId) -> Result<(), BrowserError> {
         let key = Self::key(shared, tab)?;
-        match &*self.tabs {
+        let done = match &*self.tabs {
             Tabs::Companion(companion) => companion.ask::<Value>("focus", &[json!(key)]).await.map(drop),
             Tabs::Targets(targets) => targets.focus(key).await,
-        }
+        };
+        done.map_err(|error| Self::about(tab, error))
     }
 
     pub(crate) async fn mute(&self, shared: &Shared, tab: &TabId, muted: bool) -> Result<(), BrowserError> {
         let key = Self::key(shared, tab)?;
-        match &*self.tabs {
+        let done = match &*self.tabs {
             Tabs::Companion(companion) => companion.ask::<Value>("mute", &[json!(key), json!(muted)]).await.map(drop),
             Tabs::Targets(_) => Err(BrowserError::Refused("it cannot mute a tab without the companion".to_owned())),
+        };
+        done.map_err(|error| Self::about(tab, error))
+    }
+
+    /// Whether the person works in the browser right now.
+    async fn person_is_at_work(&self, shared: &Shared) -> bool {
+        if self.windowless || !shared.mirror().windows().iter().any(|window| window.focused) {
+            return false;
+        }
+        match (tokio::task::spawn_blocking(idle::since_last_input).await, &*self.tabs) {
+            (Ok(Some(idle)), _) => idle < AT_WORK,
+            // Coarser, and known everywhere. In doubt they are.
+            (_, Tabs::Companion(companion)) => companion.ask("inUse", &[]).await.unwrap_or(true),
+            (_, Tabs::Targets(_)) => true,
         }
     }
 
@@ -237,24 +279,25 @@ impl Running {
     }
 
     /// Whether it ended already.
-    pub(crate) fn is_gone(&self) -> bool {
-        *self.gone.borrow()
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::SeqCst)
     }
 
     /// Closes the browser if it is ours, lets go of it otherwise, and waits until that is done.
     pub(crate) async fn end(&self) {
-        if !*self.ended.borrow() {
-            let leave = async {
-                match &*self.tabs {
-                    // It answers, or its pipe breaks; either way it is about to end.
-                    _ if self.launched => drop(self.link.send(None, CloseParams {}).await),
-                    Tabs::Companion(companion) => companion.unload().await,
-                    Tabs::Targets(_) => {}
-                }
-            };
-            let _ = tokio::time::timeout(CLOSE_LIMIT, leave).await;
+        match &*self.tabs {
+            // The process is waited for, and ended where it does not answer.
+            _ if self.launched => {
+                self.ended.send_replace(true);
+                let gone = async { self.gone.clone().wait_for(|gone| *gone).await.map(drop) };
+                tokio::select! { _ = self.link.send(None, CloseParams {}) => {} _ = gone => {} }
+            }
+            Tabs::Companion(companion) if !self.is_over() => {
+                let _ = tokio::time::timeout(CLOSE_LIMIT, companion.unload()).await;
+                self.ended.send_replace(true);
+            }
+            _ => drop(self.ended.send_replace(true)),
         }
-        self.ended.send_replace(true);
         let _ = self.gone.clone().wait_for(|gone| *gone).await;
     }
 }
@@ -283,6 +326,7 @@ impl Begun {
             link: link.clone(),
             tabs: tabs.clone(),
             ended,
+            over: AtomicBool::new(false),
             gone,
             launched: process.is_some(),
             windowless,
@@ -290,17 +334,25 @@ impl Begun {
         let (shared, this) = (shared.clone(), Arc::downgrade(&running));
         tokio::spawn(async move {
             let mut let_go = end.clone();
-            tokio::select! {
-                () = follow(&tabs, events, &shared) => {}
-                // A browser of our own is followed to its end; another is let go of at once.
-                _ = let_go.wait_for(|end| *end), if process.is_none() => {}
-            }
-            link.broken();
-            let asked = *end.borrow();
-            let clean = match process {
-                None => false,
-                Some(mut process) => ended_in_order(&mut process).await,
+            let launched = process.is_some();
+            let let_go = async {
+                let _ = let_go.wait_for(|end| *end).await;
+                // A browser of our own is followed to its end, as long as it heeds; another is let go of at once.
+                if launched {
+                    tokio::time::sleep(CLOSE_LIMIT).await;
+                }
             };
+            let heeded = tokio::select! { () = follow(&tabs, events, &shared) => true, () = let_go => false };
+            link.broken();
+            let clean = match process {
+                Some(mut process) if heeded => ended_in_order(&mut process).await,
+                Some(mut process) => end_now(&mut process).await,
+                None => false,
+            };
+            let asked = *end.borrow();
+            if let Some(this) = this.upgrade() {
+                this.over.store(true, Ordering::SeqCst);
+            }
             shared.ended(&this, asked || clean);
             let _ = gone_in.send(true);
         });
@@ -313,11 +365,15 @@ impl Begun {
 async fn ended_in_order(process: &mut Process) -> bool {
     match tokio::time::timeout(CLOSE_LIMIT, process.child.wait()).await {
         Ok(status) => status.is_ok_and(|status| status.success()),
-        Err(_) => {
-            let _ = process.child.kill().await;
-            false
-        }
+        Err(_) => end_now(process).await,
     }
+}
+
+/// Ends the process, which is never in order.
+async fn end_now(process: &mut Process) -> bool {
+    launch::end_group(&process.child);
+    let _ = process.child.wait().await;
+    false
 }
 
 /// Feeds the mirror until the link breaks.
@@ -327,7 +383,7 @@ async fn follow(tabs: &Arc<Tabs>, mut events: mpsc::UnboundedReceiver<LinkEvent>
         match &**tabs {
             Tabs::Companion(companion) => {
                 let Some(event) = events.recv().await else { return };
-                companion.lost_if_its_worker(&event);
+                let lost = companion.lost_with(&event);
                 let tabs = tabs.clone();
                 // On a task of its own: while it waits for answers, more events come.
                 tokio::spawn(async move {
@@ -335,7 +391,9 @@ async fn follow(tabs: &Arc<Tabs>, mut events: mpsc::UnboundedReceiver<LinkEvent>
                     // Reports that were taken do not come here: this one was out of step.
                     let done = match &*event.method {
                         BINDING_CALLED => companion.begin_anew().await,
-                        _ => companion.attach_if_its_worker(&event).await.map(drop),
+                        _ if lost => companion.bring_back().await,
+                        "Target.targetCreated" => companion.attach_if_its_worker(&event).await.map(drop),
+                        _ => companion.listen_if_back(&event).await,
                     };
                     if let Err(error) = done {
                         tracing::warn!("the companion does not follow: {error}");
@@ -355,13 +413,4 @@ async fn follow(tabs: &Arc<Tabs>, mut events: mpsc::UnboundedReceiver<LinkEvent>
             }
         }
     }
-}
-
-/// Whether the person works in the browser right now.
-async fn person_is_at_work(shared: &Shared) -> bool {
-    if !shared.mirror().windows().iter().any(|window| window.focused) {
-        return false;
-    }
-    let idle = tokio::task::spawn_blocking(idle::since_last_input).await.ok().flatten();
-    idle.is_some_and(|idle| idle < AT_WORK)
 }

@@ -94,7 +94,7 @@ impl Targets {
             });
         }
         // Each look holds everything, so that each begins the sequence anew.
-        let _ = shared.reported(Report { sequence: 0, windows, changed });
+        let _ = shared.reported(Report { sequence: 0, windows, changed, replaced: Vec::new() });
         Ok(())
     }
 
@@ -125,7 +125,8 @@ impl Targets {
     fn target(&self, key: Key) -> Result<String, BrowserError> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let found = known.pages.iter().find(|(_, page)| page.key == key).map(|(id, _)| id.clone());
-        found.ok_or_else(|| BrowserError::Refused("the tab is gone".to_owned()))
+        // In the words in which DevTools say it.
+        found.ok_or_else(|| BrowserError::Refused("No target with given id found".to_owned()))
     }
 
     pub(crate) async fn open(&self, shared: &Shared, url: Option<String>, active: bool) -> Result<Key, BrowserError> {

@@ -6,7 +6,7 @@ mod support;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
-use support::{Site, browser, is_alive, kill, open, quiet, tab, tabs, titled, wait_for};
+use support::{Site, browser, is_alive, kill, open, quiet, signal, tab, tabs, titled, wait_for};
 use tabwarden_browser::{Browser, BrowserConfig, BrowserError, Source};
 use tabwarden_domain::{BrowserState, WritePermit};
 
@@ -57,34 +57,67 @@ async fn a_browser_that_the_person_quits_has_stopped() {
     wait_for("the end", || (browser.state() == BrowserState::Stopped).then_some(())).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_browser_that_does_not_heed_is_ended() {
+    let folder = tempfile::tempdir().expect("folder");
+    let browser = browser(folder.path(), false);
+    browser.ensure_running().await.expect("started");
+    let process = pid(&browser);
+    signal(process, "STOP");
+    browser.shutdown().await;
+    assert!(!is_alive(process));
+    browser.ensure_running().await.expect("started again");
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_that_fails_answers_all_who_wait() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = tempfile::tempdir().expect("folder");
+    let (program, starts) = (folder.path().join("browser"), folder.path().join("starts"));
+    std::fs::write(&program, format!("#!/bin/sh\necho x >> '{}'\nexit 1\n", starts.display())).expect("file");
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("mode");
+    let source = Source::Launch { executable: Some(program), profile: folder.path().join("profile") };
+    let browser = Browser::new(BrowserConfig { source, headless: true, extra_args: Vec::new() });
+    let start = || browser.ensure_running();
+    let outcomes = tokio::join!(start(), start(), start(), start());
+    assert!(outcomes.0.is_err() && outcomes.1.is_err() && outcomes.2.is_err() && outcomes.3.is_err());
+    assert_eq!(std::fs::read_to_string(&starts).expect("it was started").lines().count(), 1);
+}
+
 /// This test starts itself again as the process that is killed.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_process_leaves_no_browser() {
     const FOLDER: &str = "TABWARDEN_TEST_HOST";
+    const WINDOW: &str = "TABWARDEN_TEST_WINDOW";
     if let Some(folder) = std::env::var_os(FOLDER) {
-        let browser = browser(folder.as_ref(), false);
+        let browser = browser(folder.as_ref(), std::env::var_os(WINDOW).is_some());
         browser.ensure_running().await.expect("started");
         println!("browser {}", pid(&browser));
         std::future::pending::<()>().await;
     }
     let folder = tempfile::tempdir().expect("folder");
-    for _again_on_the_same_profile in 0..2 {
-        let mut host = Command::new(std::env::current_exe().expect("this test"))
-            .args(["--exact", "a_killed_process_leaves_no_browser", "--nocapture"])
-            .env(FOLDER, folder.path())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("started");
+    let mut browsers = Vec::new();
+    // On one profile, each at once after the other's end: a browser that is still ending does not stand in the way.
+    for window in [true, false, true] {
+        let mut host = Command::new(std::env::current_exe().expect("this test"));
+        host.args(["--exact", "a_killed_process_leaves_no_browser", "--nocapture"]).env(FOLDER, folder.path());
+        if window {
+            host.env(WINDOW, "1");
+        }
+        let mut host = host.stdout(Stdio::piped()).spawn().expect("started");
         let lines = BufReader::new(host.stdout.take().expect("stdout")).lines();
         let process = lines
             .map_while(Result::ok)
             .find_map(|line| line.split_once("browser ").and_then(|(_, pid)| pid.trim().parse().ok()))
             .expect("the browser's process");
         assert!(is_alive(process));
+        browsers.push(process);
         host.kill().expect("killed");
         host.wait().expect("gone");
-        wait_for("the browser to end with its host", || (!is_alive(process)).then_some(())).await;
     }
+    wait_for("the browsers to end with their hosts", || (!browsers.iter().any(|pid| is_alive(*pid))).then_some(()))
+        .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -107,6 +140,11 @@ async fn what_stands_in_the_way_is_said() {
     let taken = Source::Launch { executable: None, profile: folder.path().join("profile") };
     check(refused(taken, true).await, "in use by another browser");
     assert!(matches!(holder.state(), BrowserState::Running { .. }), "the first one lives on");
+
+    let source = Source::Launch { executable: None, profile: profile("d") };
+    let extra_args = [quiet(), vec!["--display=:987".to_owned()]].concat();
+    let blind = Browser::new(BrowserConfig { source, headless: false, extra_args });
+    check(blind.ensure_running().await.expect_err("no display").to_string(), "tabwarden serve --headless");
 
     for address in ["http://127.0.0.1:1/", "ws://127.0.0.1:1/devtools/browser/x", "nonsense"] {
         check(refused(Source::Attach { address: address.into(), local: true }, true).await, "--attach");

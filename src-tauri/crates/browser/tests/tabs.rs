@@ -5,7 +5,10 @@ mod support;
 
 use std::time::Instant;
 
-use support::{Site, act, browser, mirrored, open, open_in, settled, tab, tabs, titled, wait_for, windows};
+use support::{
+    PATIENCE, Site, act, browser, extension_process, kill, mirrored, open, open_in, settled, tab, tabs, titled,
+    wait_for, windows,
+};
 use tabwarden_browser::BrowserError;
 use tabwarden_domain::{BrowserState, TabId, WindowKind, WritePermit};
 
@@ -49,11 +52,74 @@ async fn pages_that_object_or_hang_close_at_once() {
     let site = Site::start();
     let browser = browser(folder.path(), true);
     browser.ensure_running().await.expect("started");
-    for (path, title) in [("/asks-before-leaving", "Asks"), ("/never-idle", "Busy")] {
+    for (path, title) in [("/asks-before-leaving", "Asks"), ("/never-idle", "Busy"), ("/asks", "Alerts")] {
         let page = open(&browser, &site.url(path)).await;
         wait_for(title, || (tab(&browser, &page.id).title == title).then_some(())).await;
         close(&browser, &page.id).await.unwrap_or_else(|error| panic!("{path}: {error}"));
     }
+    settled(&browser).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_closes_of_one_tab_do_not_fail() {
+    let folder = tempfile::tempdir().expect("folder");
+    let site = Site::start();
+    let browser = browser(folder.path(), false);
+    browser.ensure_running().await.expect("started");
+    for _ in 0..5 {
+        let page = open(&browser, &site.url("/title/page")).await;
+        let (one, other) = tokio::join!(close(&browser, &page.id), close(&browser, &page.id));
+        for closed in [one, other] {
+            assert!(matches!(closed, Ok(()) | Err(BrowserError::NoSuchTab(_))), "{closed:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn loading_is_the_browsers_own() {
+    let folder = tempfile::tempdir().expect("folder");
+    let site = Site::start();
+    let browser = browser(folder.path(), false);
+    browser.ensure_running().await.expect("started");
+    let page = open(&browser, &site.url("/late-frame")).await;
+    // Of a frame that comes after its page has loaded, Chromium sends no event of its own.
+    wait_for("the frame", || {
+        let tab = tab(&browser, &page.id);
+        (tab.title == "Later" && tab.loading).then_some(())
+    })
+    .await;
+    site.release();
+    wait_for("the frame to load", || (!tab(&browser, &page.id).loading).then_some(())).await;
+    settled(&browser).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn restless_pages_hold_nobody_up() {
+    let folder = tempfile::tempdir().expect("folder");
+    let site = Site::start();
+    let browser = browser(folder.path(), false);
+    browser.ensure_running().await.expect("started");
+    for _ in 0..6 {
+        open_in(&browser, Some(&site.url("/restless")), false, None).await;
+    }
+    let half = open(&browser, &site.url("/half-a-character")).await;
+    assert_eq!(titled(&browser, &half.id, "half \u{fffd}").await.title, "half \u{fffd}");
+    close(&browser, &half.id).await.expect("closed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_crash_of_the_companion_is_healed() {
+    let folder = tempfile::tempdir().expect("folder");
+    let site = Site::start();
+    let browser = browser(folder.path(), false);
+    browser.ensure_running().await.expect("started");
+    let before = open(&browser, &site.url("/title/before")).await;
+    titled(&browser, &before.id, "before").await;
+    let BrowserState::Running { pid: Some(pid), .. } = browser.state() else { panic!("{:?}", browser.state()) };
+    kill(extension_process(pid));
+    let after = open(&browser, &site.url("/title/after")).await;
+    titled(&browser, &after.id, "after").await;
+    assert_eq!(tab(&browser, &before.id).title, "before", "the tab keeps its id");
     settled(&browser).await;
 }
 
@@ -87,7 +153,20 @@ async fn what_the_person_does_shows() {
     let kept = open_in(&browser, Some(&site.url("/title/kept")), false, None).await;
     titled(&browser, &kept.id, "kept").await;
     act(&browser, "chrome.tabs.query({title: 'kept'}).then(([t]) => chrome.tabs.discard(t.id)).then(() => 1)").await;
-    wait_for("the discard", || tabs(&browser).iter().any(|t| t.title == "kept" && t.discarded).then_some(())).await;
+    wait_for("the discard", || tab(&browser, &kept.id).discarded.then_some(())).await;
+    settled(&browser).await;
+    close(&browser, &kept.id).await.expect("a discarded tab closes");
+
+    // A page opens another.
+    act(
+        &browser,
+        "chrome.tabs.query({title: 'popup'}).then(([t]) => chrome.debugger.attach({tabId: t.id}, '1.3')
+        .then(() => chrome.debugger.sendCommand({tabId: t.id}, 'Runtime.evaluate',
+            {expression: \"open('/title/child'); 1\", userGesture: true}))
+        .then(() => chrome.debugger.detach({tabId: t.id}))).then(() => 1)",
+    )
+    .await;
+    wait_for("the page's own", || tabs(&browser).iter().any(|t| t.title == "child").then_some(())).await;
     settled(&browser).await;
 
     // A navigation by hand.
@@ -144,7 +223,8 @@ async fn the_mirror_equals_the_browser_after_a_storm() {
     browser.ensure_running().await.expect("started");
     for round in 0..4 {
         let storm = format!(
-            "(async () => {{
+            "globalThis.raging = true;
+            (async () => {{
                 let seed = {round} + 1;
                 const random = n => (seed = (seed * 48271) % 2147483647) % n;
                 for (let i = 0; i < 60; i++) {{
@@ -163,19 +243,20 @@ async fn the_mirror_equals_the_browser_after_a_storm() {
                         }}
                     }} catch (error) {{ /* The tab closed meanwhile. */ }}
                 }}
-            }})().then(() => 1)",
+            }})().finally(() => {{ raging = false; }});
+            1",
             site = site.url("/title/s"),
         );
-        let agent = async {
-            for i in 0..15 {
-                let tab = open_in(&browser, Some(&site.url(&format!("/title/a{round}-{i}"))), i % 2 == 0, None).await;
-                if i % 3 == 0 {
-                    // The storm may have been faster.
-                    let _ = close(&browser, &tab.id).await;
-                }
+        act(&browser, &storm).await;
+        for i in 0..15 {
+            let tab = open_in(&browser, Some(&site.url(&format!("/title/a{round}-{i}"))), i % 2 == 0, None).await;
+            if i % 3 == 0 {
+                // The storm may have been faster.
+                let _ = close(&browser, &tab.id).await;
             }
-        };
-        tokio::join!(act(&browser, &storm), agent);
+        }
+        let over = async { while act(&browser, "raging").await == true {} };
+        tokio::time::timeout(PATIENCE, over).await.expect("the storm ends");
         settled(&browser).await;
     }
     assert!(!mirrored(&browser).is_empty());

@@ -6,6 +6,7 @@
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -144,18 +145,31 @@ pub async fn act(browser: &Browser, expression: &str) -> Value {
 /// A web server on the loopback interface: `/title/NAME` is a page of that title, the others are named in `answer`.
 pub struct Site {
     pub port: u16,
+    held: Held,
 }
+
+/// Whether `/held` is still kept waiting.
+type Held = Arc<(Mutex<bool>, Condvar)>;
 
 impl Site {
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("address").port();
+        let held: Held = Arc::new((Mutex::new(true), Condvar::new()));
+        let for_all = held.clone();
         std::thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                std::thread::spawn(move || answer(stream));
+                let held = for_all.clone();
+                std::thread::spawn(move || answer(stream, &held));
             }
         });
-        Self { port }
+        Self { port, held }
+    }
+
+    /// Lets `/held` be answered.
+    pub fn release(&self) {
+        *self.held.0.lock().expect("lock") = false;
+        self.held.1.notify_all();
     }
 
     pub fn url(&self, path: &str) -> String {
@@ -163,7 +177,7 @@ impl Site {
     }
 }
 
-fn answer(mut stream: TcpStream) {
+fn answer(mut stream: TcpStream, held: &Held) {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") {
@@ -174,10 +188,19 @@ fn answer(mut stream: TcpStream) {
     }
     let head = String::from_utf8_lossy(&head).into_owned();
     let path = head.split(' ').nth(1).unwrap_or("/");
+    if path == "/held" {
+        drop(held.1.wait_while(held.0.lock().expect("lock"), |held| *held).expect("lock"));
+    }
     let page = match path {
         "/asks-before-leaving" => "<title>Asks</title><script>onbeforeunload = e => { e.preventDefault(); return 'no' }</script>".to_owned(),
         "/never-idle" => "<title>Busy</title><script>setTimeout(() => { for (;;) {} }, 300)</script>".to_owned(),
-        "/opens" => "<title>Opens</title><script>open('/title/opened', 'x', 'width=300,height=300')</script>".to_owned(),
+        "/asks" => "<title>Alerts</title><script>setTimeout(() => alert('stop'), 50)</script>".to_owned(),
+        "/half-a-character" => "<title>x</title><script>document.title = 'half \\ud800'</script>".to_owned(),
+        "/restless" => "<script>let i = 0; setInterval(() => { document.title = 'title ' + i++ })</script>".to_owned(),
+        "/late-frame" => "<title>Late</title><script>onload = () => setTimeout(() => {
+            document.body.append(Object.assign(document.createElement('iframe'), { src: '/held' }));
+            document.title = 'Later';
+        }, 100)</script>".to_owned(),
         "/sounds" => "<title>Sounds</title><script>const c = new AudioContext(); const o = c.createOscillator(); o.connect(c.destination); o.start()</script>".to_owned(),
         _ => format!("<title>{}</title>", path.rsplit('/').next().unwrap_or_default()),
     };
@@ -195,5 +218,26 @@ pub fn is_alive(pid: u32) -> bool {
 }
 
 pub fn kill(pid: u32) {
-    let _ = std::process::Command::new("kill").args(["-KILL", &pid.to_string()]).status();
+    signal(pid, "KILL");
+}
+
+pub fn signal(pid: u32, name: &str) {
+    let sent = std::process::Command::new("kill").args(["-s", name, &pid.to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()), "{name} to {pid}");
+}
+
+/// The process in which a browser runs its extensions.
+pub fn extension_process(browser: u32) -> u32 {
+    let processes = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let mut numbers = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let runs_extensions = |pid: u32| {
+        let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&command).contains("--extension-process")
+    };
+    let parent = |pid: u32| -> Option<u32> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse().ok()
+    };
+    let below = |pid: u32| std::iter::successors(Some(pid), |pid| parent(*pid)).any(|above| above == browser);
+    numbers.find(|pid| runs_extensions(*pid) && below(*pid)).expect("the extensions' process")
 }
