@@ -66,9 +66,7 @@ impl LastWords {
     pub(crate) async fn reason(&self, profile: &Path) -> String {
         // The process has ended; what it said is perhaps still on its way.
         let _ = tokio::time::timeout(WORDS_LIMIT, self.said.clone().wait_for(|said| *said)).await;
-        if let Some(elsewhere) = profile::said_held_elsewhere(profile) {
-            elsewhere
-        } else if self.mention("Missing X server")
+        if self.mention("Missing X server")
             || self.mention("cannot open display")
             || self.mention("Failed to connect to Wayland")
         {

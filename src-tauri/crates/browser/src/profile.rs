@@ -29,7 +29,8 @@ pub(crate) async fn prepare(profile: &Path) -> Result<(), BrowserError> {
         }
     };
     let freed = tokio::time::timeout(RELEASE_LIMIT, free).await;
-    freed.map_err(|_| BrowserError::Unavailable { reason: said_in_use(profile) })
+    freed.map_err(|_| BrowserError::Unavailable { reason: said_in_use(profile) })?;
+    said_held_elsewhere(profile).map_or(Ok(()), |reason| Err(BrowserError::Unavailable { reason }))
 }
 
 /// What is said of a profile that somebody holds.
@@ -40,10 +41,11 @@ pub(crate) fn said_in_use(profile: &Path) -> String {
     )
 }
 
-/// What is said of a profile that a browser on another computer seems to hold, if one does. Chromium does not touch it:
-/// the folder may lie on a shared disk. But it may as well be that this computer's name has changed.
+/// What is said of a profile that a browser on another computer seems to hold, if one does. Chromium does not touch it
+/// and asks the person in a window that nothing here hears of: the folder may lie on a shared disk. But it may as well be
+/// that this computer's name has changed.
 #[cfg(unix)]
-pub(crate) fn said_held_elsewhere(profile: &Path) -> Option<String> {
+fn said_held_elsewhere(profile: &Path) -> Option<String> {
     let (host, _) = holder(profile)?;
     let here = rustix::system::uname().nodename().to_string_lossy() == host;
     let lock = profile.join("SingletonLock");
@@ -82,7 +84,7 @@ pub(crate) fn in_use(profile: &Path) -> bool {
 }
 
 #[cfg(not(unix))]
-pub(crate) fn said_held_elsewhere(_profile: &Path) -> Option<String> {
+fn said_held_elsewhere(_profile: &Path) -> Option<String> {
     None
 }
 

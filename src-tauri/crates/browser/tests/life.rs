@@ -141,6 +141,10 @@ async fn what_stands_in_the_way_is_said() {
     check(refused(taken, true).await, "in use by another browser");
     assert!(matches!(holder.state(), BrowserState::Running { .. }), "the first one lives on");
 
+    std::fs::create_dir_all(profile("e")).expect("folder");
+    std::os::unix::fs::symlink("far-away-7", profile("e").join("SingletonLock")).expect("lock");
+    check(refused(launch(None, "e"), true).await, "on the computer far-away");
+
     let source = Source::Launch { executable: None, profile: profile("d") };
     let extra_args = [quiet(), vec!["--display=:987".to_owned()]].concat();
     let blind = Browser::new(BrowserConfig { source, headless: false, extra_args });
