@@ -223,11 +223,13 @@ fn toml_with_entry(before: &str, bridge: &BridgeCommand) -> Result<String, Strin
         table.set_implicit(true);
         table.into()
     });
-    let servers = servers.as_table_mut().ok_or("mcp_servers is no table")?;
+    let inline = servers.is_inline_table();
+    let servers = servers.as_table_like_mut().ok_or("mcp_servers is no table")?;
     let mut entry = toml_edit::Table::new();
     entry["command"] = toml_edit::value(&bridge.program);
     entry["args"] = toml_edit::value(bridge.args.iter().collect::<toml_edit::Array>());
-    servers[ENTRY] = entry.into();
+    let entry = if inline { toml_edit::value(entry.into_inline_table()) } else { entry.into() };
+    servers.insert(ENTRY, entry);
     Ok(root.to_string())
 }
 
@@ -285,6 +287,15 @@ mod tests {
             "# mine\nmodel = \"x\" # why\n\n[mcp_servers.other]\ncommand = \"y\"\n",
             "# mine\nmodel = \"x\" # why\n\n[mcp_servers.other]\ncommand = \"y\"\n\n[mcp_servers.tabwarden]\ncommand = \"/opt/my apps/tabwarden\"\nargs = [\"mcp\"]\n",
         );
+    }
+
+    #[test]
+    fn an_inline_table_stays_one() {
+        let after = toml_with_entry("mcp_servers = { other = { command = \"y\" } }\n", &bridge()).expect("read");
+        let root: toml_edit::DocumentMut = after.parse().expect("TOML");
+        assert_eq!(root["mcp_servers"]["tabwarden"]["args"][0].as_str(), Some("mcp"));
+        assert_eq!(root["mcp_servers"]["other"]["command"].as_str(), Some("y"));
+        assert_eq!(after.lines().count(), 1, "{after}");
     }
 
     #[test]

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// The name of the entry in the keyring.
 const SERVICE: &str = "tabwarden";
+/// The shortest token that is taken from a file, in characters.
+const SHORTEST: usize = 16;
 /// Bytes of randomness in a token.
 const LENGTH: usize = 32;
 
@@ -31,9 +33,9 @@ pub enum TokenError {
         /// The file.
         path: PathBuf,
     },
-    /// The file holds no token.
-    #[error("The token file {} holds no token. Remove it, and a new one is made.", path.display())]
-    Empty {
+    /// The file holds no token, or one that is easily guessed.
+    #[error("The token file {} holds no line of {SHORTEST} or more plain characters. Remove it, and a new one is made.", path.display())]
+    Unfit {
         /// The file.
         path: PathBuf,
     },
@@ -83,6 +85,9 @@ fn from_file(path: &Path) -> Result<String, TokenError> {
             Ok(token)
         }
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+            if std::fs::metadata(path).map_err(failed)?.is_dir() {
+                return Err(failed(std::io::ErrorKind::IsADirectory.into()));
+            }
             #[cfg(unix)]
             {
                 use std::os::unix::fs::PermissionsExt;
@@ -92,9 +97,10 @@ fn from_file(path: &Path) -> Result<String, TokenError> {
                 }
             }
             let text = std::fs::read_to_string(path).map_err(failed)?;
-            match text.trim() {
-                "" => Err(TokenError::Empty { path: path.to_owned() }),
-                token => Ok(token.to_owned()),
+            let token = text.trim();
+            match token.len() >= SHORTEST && token.bytes().all(|byte| byte.is_ascii_graphic()) {
+                true => Ok(token.to_owned()),
+                false => Err(TokenError::Unfit { path: path.to_owned() }),
             }
         }
         Err(error) => Err(failed(error)),
@@ -127,8 +133,11 @@ mod tests {
             assert!(matches!(token(Some(&path), dir.path()), Err(TokenError::Exposed { .. })));
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).expect("chmod");
         }
-        std::fs::write(&path, "\n").expect("emptied");
-        assert!(matches!(token(Some(&path), dir.path()), Err(TokenError::Empty { .. })));
+        for unfit in ["", "\n", "short", "two lines\nof a token file", "nul\0nul\0nul\0nul\0nul\0"] {
+            std::fs::write(&path, unfit).expect("written");
+            assert!(matches!(token(Some(&path), dir.path()), Err(TokenError::Unfit { .. })), "{unfit:?}");
+        }
+        assert!(matches!(token(Some(dir.path()), dir.path()), Err(TokenError::File { .. })));
         assert!(matches!(token(Some(&dir.path().join("no/token")), dir.path()), Err(TokenError::File { .. })));
     }
 }

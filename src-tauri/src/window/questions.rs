@@ -1,11 +1,15 @@
 //! Questions to the person, in native dialogs: one at a time, and the safe answer is the default.
 
+use tabwarden_domain::one_line;
 use tabwarden_gateway::{Answer, Asked, Question};
 use tauri::AppHandle;
 use tauri_plugin_dialog::{DialogExt, MessageDialogButtons, MessageDialogKind, MessageDialogResult};
 use tokio::sync::oneshot;
 
 use crate::app;
+
+/// The longest title in a question, in characters.
+const MAX_TITLE: usize = 80;
 
 const KEEP: &str = "Keep it open";
 const CLOSE_TAB: &str = "Close the tab, keep the browser";
@@ -37,7 +41,8 @@ pub async fn person_closes_last_window(app: &AppHandle) -> bool {
 }
 
 fn text(question: &Question) -> String {
-    format!("{} wants to close the last browser window ({}).", question.label(), question.title())
+    let title = one_line(question.title(), MAX_TITLE);
+    format!("{} wants to close the last browser window ({title}).", question.label())
 }
 
 async fn show(handle: &AppHandle, text: &str, buttons: MessageDialogButtons) -> Option<MessageDialogResult> {

@@ -4,9 +4,14 @@ use std::time::{Duration, SystemTime};
 
 use tabwarden_browser::BrowserError;
 use tabwarden_contract::{ActError, BrowserView, EraView, OutcomeView, SessionView, TabView, ViaView, WindowView};
-use tabwarden_domain::{BrowserState, Era, Outcome, Presence, Session, Surface, Tab, Via, Window, WindowKind};
+use tabwarden_domain::{
+    BrowserState, Era, Outcome, Presence, Session, Surface, Tab, Via, Window, WindowKind, one_line,
+};
 
 use crate::feed::{Counted, Noted};
+
+/// The longest title that is shown, in characters.
+const MAX_TITLE: usize = 1000;
 
 /// Milliseconds since 1970.
 pub fn millis(at: SystemTime) -> u64 {
@@ -39,7 +44,7 @@ pub fn window(window: &Window) -> WindowView {
 pub fn tab(tab: &Tab, noted: Option<&Noted>) -> TabView {
     TabView {
         id: tab.id.to_string(),
-        title: tab.title.clone(),
+        title: one_line(&tab.title, MAX_TITLE),
         url: tab.url.clone(),
         domain: host(&tab.url),
         favicon: tab.favicon.clone().filter(|icon| icon.starts_with("data:image/")),

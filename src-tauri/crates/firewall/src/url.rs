@@ -67,7 +67,7 @@ pub(crate) fn token(bytes: &[u8], at: usize, floor: usize, form: Form) -> Range<
 }
 
 fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'[' | b']' | b'$' | b':' | b'~')
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'[' | b']' | b'$' | b':' | b'~' | b'%')
 }
 
 /// The name that ends at `end`, or its last letters.

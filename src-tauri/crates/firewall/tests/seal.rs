@@ -37,6 +37,8 @@ fn addresses_lose_their_secrets_and_nothing_else() {
         "https://app.example/?access%5Ftoken=*",
         "https://app.example/#/route?access_token=*&x=1",
         "https://app.example/a;jsessionid=*?x=1",
+        "https://app.example/?access_token%20=*",
+        "https://app.example/?access_token%00=*&x=1",
         "https://app.example/?id_token=*&refresh_token=*",
         "https://app.example/?api_key=*#top",
         "https://app.example/?password=*",

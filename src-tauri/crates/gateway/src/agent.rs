@@ -191,7 +191,7 @@ impl Agent {
             peer: self.peer.clone(),
             since: SystemTime::now(),
         };
-        let main = open_session(&self.gateway, &who);
+        let main = open_session(&self.gateway, who);
         self.main = Some(main.clone());
         main
     }
@@ -246,8 +246,10 @@ impl Agent {
     }
 }
 
-/// Opens a session under an id that is free.
-pub(crate) fn open_session(gateway: &Gateway, who: &Introduction) -> SessionId {
+/// Opens a session under an id that is free. What the client says of itself is sealed first.
+pub(crate) fn open_session(gateway: &Gateway, who: Introduction) -> SessionId {
+    let client = Client { name: gateway.sealed(&who.client.name), version: gateway.sealed(&who.client.version) };
+    let who = Introduction { client, ..who };
     gateway.desk().visit(|desk| {
         loop {
             if let Some(session) = desk.open(SessionId::from_random(random()), who.clone()) {

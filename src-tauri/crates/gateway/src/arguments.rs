@@ -128,12 +128,12 @@ impl Arguments {
     }
 }
 
-/// A text that came from outside and goes back in an error: short enough to be read. No real id or name is so long that
-/// this would make it another one's.
+/// A text that came from outside and goes back in an error, if it is short enough to be read. A longer one is only
+/// counted: cut off, a secret in it might no longer be known as one.
 pub(crate) fn shorten(text: &str) -> String {
     const LONGEST: usize = 80;
-    match text.char_indices().nth(LONGEST) {
-        None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
+    match text.chars().count() {
+        ..=LONGEST => text.to_owned(),
+        count => format!("(a text of {count} characters)"),
     }
 }

@@ -123,6 +123,12 @@ impl Gateway {
         &self.0.seal.firewall
     }
 
+    /// A text that an agent gave, sealed before it is cut to a size that can be shown: half a secret is still one, but no
+    /// rule knows it.
+    pub(crate) fn sealed(&self, text: &str) -> String {
+        self.firewall().seal_text(tabwarden_firewall::Surface::Text, text).egress.into_string()
+    }
+
     /// Requests to bring the window to the front. From the first call on, clients are told that there is a window.
     pub fn show_requests(&self) -> ShowRequests {
         ShowRequests(self.0.show.subscribe())

@@ -140,9 +140,9 @@ impl Malformed {
 
 /// Whether a first line was meant for a web server.
 pub fn looks_like_http(line: &[u8]) -> bool {
-    const METHODS: [&[u8]; 10] =
-        [b"GET ", b"POST ", b"PUT ", b"HEAD ", b"DELETE ", b"OPTIONS ", b"PATCH ", b"CONNECT ", b"TRACE ", b"PRI "];
-    METHODS.iter().any(|method| line.starts_with(method)) && line.windows(6).any(|part| part == b" HTTP/")
+    let method = line.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let version = |part: &[u8]| part.eq_ignore_ascii_case(b" HTTP/");
+    method > 0 && line.get(method) == Some(&b' ') && line.windows(6).any(version)
 }
 
 #[cfg(test)]
@@ -188,6 +188,8 @@ mod tests {
     fn http_is_told_from_everything_else() {
         assert!(looks_like_http(b"GET /mcp HTTP/1.1"));
         assert!(looks_like_http(b"PRI * HTTP/2.0"));
+        assert!(looks_like_http(b"PROPFIND / HTTP/1.1"));
+        assert!(looks_like_http(b"get / http/1.1"));
         assert!(!looks_like_http(br#"{"method":"GET / HTTP/1.1"}"#));
         assert!(!looks_like_http(b"GET lost"));
     }

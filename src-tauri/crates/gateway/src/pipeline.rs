@@ -119,11 +119,12 @@ impl Call {
 
     /// Opens another session for the same principal, introduced as the calling one is.
     pub fn open_session(&self, label: &str) -> Result<(SessionId, String), Refusal> {
+        let label = self.gateway.sealed(label);
         self.desk().visit(|desk| {
             let caller = desk.session(self.session.as_str()).ok_or(Refusal::NotInitialized)?;
             let who = Introduction {
                 principal: self.principal,
-                label: Some(label.to_owned()),
+                label: Some(label.clone()),
                 client: caller.client.clone(),
                 era: caller.era,
                 via: caller.via,

@@ -59,6 +59,12 @@ pub enum SocketError {
         /// The folder.
         folder: PathBuf,
     },
+    /// Others than its owner may write to the folder.
+    #[error("The socket's folder {} can be written to by others. Run: chmod 700 {}, or name another socket with --socket PATH.", folder.display(), folder.display())]
+    OpenFolder {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// Something that is no socket stands at the path.
     #[error("{} exists and is no socket. Move it away, or name another socket with --socket PATH.", path.display())]
     NotASocket {

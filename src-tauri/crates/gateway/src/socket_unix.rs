@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::{DirBuilder, File, OpenOptions, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::os::unix::net::UnixListener as StdListener;
+use std::os::unix::net::{UnixListener as StdListener, UnixStream as StdStream};
 use std::path::{Path, PathBuf};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -68,6 +68,10 @@ impl BoundSocket {
         let lock = Lock::take(&path)?;
         let refused = |source| SocketError::Refused { path: path.clone(), source };
         match std::fs::symlink_metadata(&path) {
+            // Somebody answers on it without holding our lock: another program, whose socket is not ours to remove.
+            Ok(found) if found.file_type().is_socket() && StdStream::connect(&path).is_ok() => {
+                return Err(SocketError::InUse { path });
+            }
             Ok(found) if found.file_type().is_socket() => std::fs::remove_file(&path).map_err(refused)?,
             Ok(_) => return Err(SocketError::NotASocket { path }),
             Err(_) => {}
@@ -114,7 +118,13 @@ fn prepare_folder(socket: &SocketPath) -> Result<(), SocketError> {
         return DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(unusable);
     }
     if !socket.own_folder {
-        return Ok(());
+        // A folder that the user named keeps its mode, unless others could put a socket of theirs in our place. In one
+        // like /tmp, where everybody removes only their own, they cannot.
+        let mode = std::fs::metadata(folder).map_err(unusable)?.mode();
+        return match mode & 0o022 != 0 && mode & 0o1000 == 0 {
+            true => Err(SocketError::OpenFolder { folder: folder.to_owned() }),
+            false => Ok(()),
+        };
     }
     let found = std::fs::symlink_metadata(folder).map_err(unusable)?;
     if !found.is_dir() || found.uid() != rustix::process::geteuid().as_raw() {

@@ -58,7 +58,7 @@ impl Owner {
             peer: None,
             since: SystemTime::now(),
         };
-        open_session(&self.gateway, &who)
+        open_session(&self.gateway, who)
     }
 
     fn is_open(&self, session: &SessionId) -> bool {

@@ -141,6 +141,7 @@ fn open_url(text: &str) -> Result<OpenUrl, Refusal> {
         problem: error.to_string(),
         expected: match error {
             UrlError::Invalid => "an absolute URL, as https://example.com/".to_owned(),
+            UrlError::TooLong => "a URL of at most 64 KiB".to_owned(),
             UrlError::Scheme => "an http or https URL, or about:blank".to_owned(),
         },
     })
