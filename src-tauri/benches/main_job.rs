@@ -85,12 +85,13 @@ fn together(instance: &Instance) {
             .map(|n| {
                 scope.spawn(move || {
                     let mut client = instance.client(&format!("together {n}"));
+                    // Eight in flight, as a client with sub-agents has.
+                    let requests: String = (0..8)
+                        .map(|id| json!({ "jsonrpc": "2.0", "id": 1000 + id, "method": "tools/call", "params": { "name": "browser_tab_list", "arguments": {} } }).to_string() + "\n")
+                        .collect();
                     let mut count = 0;
                     while start.elapsed() < FOR {
-                        // Eight in flight, as a client with sub-agents has.
-                        for id in 0..8 {
-                            client.send(&json!({ "jsonrpc": "2.0", "id": 1000 + id, "method": "tools/call", "params": { "name": "browser_tab_list", "arguments": {} } }));
-                        }
+                        client.send_raw(&requests);
                         for _ in 0..8 {
                             assert!(client.receive_raw().contains("\"isError\":false"), "a list failed");
                             count += 1;

@@ -157,7 +157,13 @@ impl Client {
 
     /// Sends a line as it is.
     pub fn send(&mut self, message: &Value) {
-        writeln!(self.writer, "{message}").expect("the socket takes a line");
+        // In one piece, as clients do: formatting straight into the socket would write each token by itself.
+        self.send_raw(&format!("{message}\n"));
+    }
+
+    /// Sends text as it is.
+    pub fn send_raw(&mut self, text: &str) {
+        self.writer.write_all(text.as_bytes()).expect("the socket takes text");
     }
 
     /// The next line, as it is.

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
+use crate::launch::START_LIMIT;
 use crate::link::{ANSWER_LIMIT, Link, LinkEvent};
 use crate::mirror::Report;
 use crate::{BrowserError, Shared};
@@ -94,7 +95,7 @@ impl Companion {
     }
 
     async fn load_from(link: &Link, folder: &Path) -> Result<String, BrowserError> {
-        Ok(link.send(None, LoadUnpackedParams::new(folder.display().to_string())).await?.id)
+        Ok(link.send_within(START_LIMIT, None, LoadUnpackedParams::new(folder.display().to_string())).await?.id)
     }
 
     /// Takes it out of a browser that goes on without us.

@@ -205,14 +205,25 @@ impl Link {
         session: Option<&str>,
         command: C,
     ) -> Result<C::Response, BrowserError> {
+        self.send_within(ANSWER_LIMIT, session, command).await
+    }
+
+    /// The same with a limit of its own.
+    pub(crate) async fn send_within<C: Command>(
+        &self,
+        limit: Duration,
+        session: Option<&str>,
+        command: C,
+    ) -> Result<C::Response, BrowserError> {
         let method = command.identifier();
-        let answer = self.exchange(session, method.clone(), json!(command)).await?;
+        let answer = self.exchange(limit, session, method.clone(), json!(command)).await?;
         serde_json::from_value(answer)
             .map_err(|error| BrowserError::Refused(format!("its answer to {method} is not understood: {error}")))
     }
 
     async fn exchange(
         &self,
+        limit: Duration,
         session: Option<&str>,
         method: Cow<'static, str>,
         params: Value,
@@ -227,10 +238,10 @@ impl Link {
         let _forget = Forget { id, waiting: &self.waiting };
         let outgoing = Outgoing { id, method, params, session: session.map(str::to_owned) };
         self.out.send(outgoing).map_err(|_| gone())?;
-        match tokio::time::timeout(ANSWER_LIMIT, answer).await {
+        match tokio::time::timeout(limit, answer).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err(gone()),
-            Err(_) => Err(BrowserError::TimedOut(ANSWER_LIMIT)),
+            Err(_) => Err(BrowserError::TimedOut(limit)),
         }
     }
 }

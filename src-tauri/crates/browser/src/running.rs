@@ -59,6 +59,14 @@ struct Process {
     last_words: LastWords,
 }
 
+impl Process {
+    /// Ends it at once and waits until it is gone: till then it holds the profile, and the next start would fail.
+    async fn end(mut self) {
+        launch::end_group(&self.child);
+        let _ = tokio::time::timeout(CLOSE_LIMIT, self.child.wait()).await;
+    }
+}
+
 impl Drop for Process {
     fn drop(&mut self) {
         launch::end_group(&self.child);
@@ -99,11 +107,13 @@ impl Running {
                         return Err(BrowserError::Unavailable { reason: process.last_words.reason(profile).await });
                     }
                     Ok(Err(error)) => {
+                        process.end().await;
                         return Err(BrowserError::Unavailable {
                             reason: format!("The browser could not be used: {error}."),
                         });
                     }
                     Err(_) => {
+                        process.end().await;
                         let reason =
                             format!("The browser did not answer within {} s of its start.", START_LIMIT.as_secs());
                         return Err(BrowserError::Unavailable { reason });
@@ -132,7 +142,8 @@ impl Running {
         shared: &Arc<Shared>,
         reports: Arc<Reports>,
     ) -> Result<Begun, BrowserError> {
-        let version = link.send(None, GetVersionParams {}).await?;
+        // It answers when it is up, which a busy machine may take long for.
+        let version = link.send_within(START_LIMIT, None, GetVersionParams {}).await?;
         let product = version.product.replace('/', " ");
         let windowless = version.user_agent.contains("HeadlessChrome");
         let loaded = match companion {
