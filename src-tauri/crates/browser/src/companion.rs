@@ -26,7 +26,7 @@ const FILES: [(&str, &str); 2] =
 /// The function through which the companion reports.
 const BINDING: &str = "tabwardenReport";
 /// The event of a call to it.
-pub(crate) const BINDING_CALLED: &str = "Runtime.bindingCalled";
+const BINDING_CALLED: &str = "Runtime.bindingCalled";
 
 /// How long its worker may be away before it is loaded again.
 const RETURN_LIMIT: Duration = Duration::from_secs(2);
@@ -106,29 +106,40 @@ impl Companion {
         }
     }
 
-    /// Takes up its worker where an event tells that it is there.
-    pub(crate) async fn attach_if_its_worker(&self, event: &LinkEvent) -> Result<bool, BrowserError> {
-        let target = &event.params["targetInfo"];
-        if event.method != "Target.targetCreated" || target["url"] != self.worker_url {
-            return Ok(false);
+    /// Does what an event about its worker asks for. Reports that were taken do not come here.
+    pub(crate) async fn heard(&self, event: &LinkEvent) -> Result<(), BrowserError> {
+        let session = event.session.as_deref();
+        let (ours, begun) = {
+            let known = self.reports.session.borrow();
+            (session.is_some() && session == known.as_ref().map(|known| &*known.id), is_begun(&known))
+        };
+        match &*event.method {
+            "Target.targetCreated" if event.params["targetInfo"]["url"] == self.worker_url => self.attach(event).await,
+            // It is back after a crash, in the session that it had.
+            "Inspector.targetReloadedAfterCrash" if ours => self.listen(session).await,
+            // A report that was out of step.
+            BINDING_CALLED if ours && begun => self.evaluate("companion.begin()").await.map(drop),
+            _ => Ok(()),
         }
-        let mut attach = AttachToTargetParams::new(target["targetId"].as_str().unwrap_or_default().to_owned());
+    }
+
+    async fn attach(&self, event: &LinkEvent) -> Result<(), BrowserError> {
+        let target = event.params["targetInfo"]["targetId"].as_str().unwrap_or_default().to_owned();
+        let mut attach = AttachToTargetParams::new(target);
         attach.flatten = Some(true);
         let session = self.link.send(None, attach).await?.session_id.inner().clone();
         self.reports.session.send_replace(Some(Session { id: session.clone(), begun: false }));
-        // It begins when it finds this.
-        self.link.send(Some(&session), AddBindingParams::new(BINDING)).await?;
-        Ok(true)
+        self.listen(Some(&session)).await
+    }
+
+    /// Listens to its worker, which begins when it finds that somebody does.
+    async fn listen(&self, session: Option<&str>) -> Result<(), BrowserError> {
+        self.link.send(session, AddBindingParams::new(BINDING)).await.map(drop)
     }
 
     /// Waits until the mirror holds what it reports.
     pub(crate) async fn begun(&self) -> Result<(), BrowserError> {
         self.session().await.map(drop)
-    }
-
-    /// Has it report everything again.
-    pub(crate) async fn begin_anew(&self) -> Result<(), BrowserError> {
-        self.evaluate("companion.begin()").await.map(drop)
     }
 
     /// Notices at once where an event tells that its worker is gone.
@@ -145,15 +156,6 @@ impl Companion {
             }),
             _ => false,
         }
-    }
-
-    /// Listens to its worker again where an event tells that it is back after a crash.
-    pub(crate) async fn listen_if_back(&self, event: &LinkEvent) -> Result<(), BrowserError> {
-        let ours = self.reports.session.borrow().as_ref().is_some_and(|ours| event.session.as_ref() == Some(&ours.id));
-        if event.method != "Inspector.targetReloadedAfterCrash" || !ours {
-            return Ok(());
-        }
-        self.link.send(event.session.as_deref(), AddBindingParams::new(BINDING)).await.map(drop)
     }
 
     /// Loads it again if its worker does not come back by itself: it crashed, or somebody switched it off.
@@ -189,14 +191,17 @@ impl Companion {
 
     /// Evaluates an expression in its worker, and waits for what it promises.
     pub(crate) async fn evaluate(&self, expression: &str) -> Result<Value, BrowserError> {
-        self.evaluate_in(&self.session().await?, expression).await
-    }
-
-    async fn evaluate_in(&self, session: &str, expression: &str) -> Result<Value, BrowserError> {
+        let session = self.session().await?;
         let mut evaluate = EvaluateParams::new(expression);
         evaluate.await_promise = Some(true);
         evaluate.return_by_value = Some(true);
-        let answer = self.link.send(Some(session), evaluate).await?;
+        // A worker that crashes may never answer, and whether it did what it was asked nobody knows.
+        let mut known = self.reports.session.subscribe();
+        let lost = known.wait_for(|known| !known.as_ref().is_some_and(|known| known.id == session && known.begun));
+        let answer = tokio::select! {
+            answer = self.link.send(Some(&session), evaluate) => answer?,
+            _ = lost => return Err(BrowserError::Refused("its companion started anew meanwhile".to_owned())),
+        };
         match answer.exception_details {
             None => Ok(answer.result.value.unwrap_or(json!(null))),
             Some(thrown) => {

@@ -3,6 +3,8 @@
 //! [`Browser`] is the handle that everybody holds. Questions about tabs are answered from the mirror, a model in memory
 //! that follows the browser's events; only changes go to the browser.
 
+#![cfg_attr(not(unix), allow(dead_code, unused_imports, reason = "there a browser is attached to, not started"))]
+
 mod companion;
 mod fake;
 mod find;

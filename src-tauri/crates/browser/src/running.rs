@@ -13,7 +13,7 @@ use tabwarden_domain::{BrowserState, Raw, Tab, TabId};
 use tokio::process::Child;
 use tokio::sync::{mpsc, watch};
 
-use crate::companion::{self, BINDING_CALLED, Companion, Folder, Reports};
+use crate::companion::{self, Companion, Folder, Reports};
 use crate::launch::{self, LastWords, Launched, START_LIMIT};
 use crate::link::{ANSWER_LIMIT, InOrder, Link, LinkEvent};
 use crate::mirror::Key;
@@ -170,9 +170,19 @@ impl Running {
         let tabs = Arc::new(tabs);
         match &*tabs {
             Tabs::Companion(companion) => {
-                let gone = || BrowserError::Unavailable { reason: ENDED.to_owned() };
-                while !companion.attach_if_its_worker(&events.recv().await.ok_or_else(gone)?).await? {}
-                companion.begun().await?;
+                // The worker that is there first may be one of before, which ends when the companion is loaded again.
+                let follow = async {
+                    while let Some(event) = events.recv().await {
+                        companion.lost_with(&event);
+                        if let Err(error) = companion.heard(&event).await {
+                            tracing::debug!("the companion's worker is not there yet: {error}");
+                        }
+                    }
+                };
+                tokio::select! {
+                    begun = companion.begun() => begun?,
+                    () = follow => return Err(BrowserError::Unavailable { reason: ENDED.to_owned() }),
+                }
             }
             Tabs::Targets(targets) => targets.look(shared).await?,
         }
@@ -399,12 +409,9 @@ async fn follow(tabs: &Arc<Tabs>, mut events: mpsc::UnboundedReceiver<LinkEvent>
                 // On a task of its own: while it waits for answers, more events come.
                 tokio::spawn(async move {
                     let Tabs::Companion(companion) = &*tabs else { return };
-                    // Reports that were taken do not come here: this one was out of step.
-                    let done = match &*event.method {
-                        BINDING_CALLED => companion.begin_anew().await,
-                        _ if lost => companion.bring_back().await,
-                        "Target.targetCreated" => companion.attach_if_its_worker(&event).await.map(drop),
-                        _ => companion.listen_if_back(&event).await,
+                    let done = match lost {
+                        true => companion.bring_back().await,
+                        false => companion.heard(&event).await,
                     };
                     if let Err(error) = done {
                         tracing::warn!("the companion does not follow: {error}");
