@@ -1,5 +1,7 @@
 //! What the user is told of a withheld secret: where and by which rule, never what.
 
+use std::collections::HashMap;
+
 use crate::sealed::Hit;
 
 /// The kind of place in which a text stands.
@@ -44,29 +46,23 @@ pub(crate) fn shown(name: &str) -> &str {
 
 /// One finding for each place, rule and secret. What stands in both copies of a payload counts once.
 pub(crate) fn findings(hits: &[Hit]) -> Vec<Finding> {
-    let mut counted: Vec<(Finding, [u32; 3])> = Vec::new();
+    let mut findings: Vec<(Finding, [u32; COPIES.len() + 1])> = Vec::new();
+    let mut known: HashMap<(String, &str, u16), usize> = HashMap::new();
     for hit in hits {
         let copy = COPIES.iter().position(|prefix| hit.path.starts_with(prefix));
         let path = copy.map_or(hit.path.as_str(), |copy| &hit.path[COPIES[copy].len()..]);
         let space = if path.is_empty() || hit.part.is_empty() { "" } else { " " };
         let place = format!("{path}{space}{}", hit.part);
-        let tag = format!("#{:04x}", hit.tag);
-        let slot = copy.map_or(2, |copy| copy);
-        let known = counted
-            .iter_mut()
-            .find(|(finding, _)| finding.place == place && finding.rule == hit.rule && finding.tag == tag);
-        match known {
-            Some((_, counts)) => counts[slot] += 1,
-            None => {
-                let mut counts = [0; 3];
-                counts[slot] = 1;
-                let finding = Finding { surface: hit.surface, place, rule: hit.rule.clone(), count: 0, tag };
-                counted.push((finding, counts));
-            }
-        }
+        let index = *known.entry((place.clone(), &hit.rule, hit.tag)).or_insert_with(|| {
+            let tag = format!("#{:04x}", hit.tag);
+            let finding = Finding { surface: hit.surface, place, rule: hit.rule.clone(), count: 0, tag };
+            findings.push((finding, [0; COPIES.len() + 1]));
+            findings.len() - 1
+        });
+        let (finding, counts) = &mut findings[index];
+        let count = &mut counts[copy.unwrap_or(COPIES.len())];
+        *count += 1;
+        finding.count = finding.count.max(*count);
     }
-    counted
-        .into_iter()
-        .map(|(finding, counts)| Finding { count: counts.into_iter().max().unwrap_or_default(), ..finding })
-        .collect()
+    findings.into_iter().map(|(finding, _)| finding).collect()
 }

@@ -172,7 +172,7 @@ impl Walk<'_> {
         let mut is_secret = false;
         if self.is_suspected(colon + 1) {
             let layer = decode::unescape(&self.json[range.clone()]).ok_or(NotJson)?;
-            is_secret = names::is_secret_field(&layer.text);
+            is_secret = names::is_secret_field(&decode::flat(&layer.text));
             let hits = self.firewall.look(&layer.text, Form::Prose, Surface::Text);
             self.found(hits, &layer, range.start, "");
         }

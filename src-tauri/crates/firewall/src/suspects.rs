@@ -10,6 +10,7 @@ use memchr::{memchr2_iter, memchr3_iter, memmem};
 use crate::Firewall;
 use crate::decode;
 use crate::names::{self, Weight};
+use crate::text::rule_for;
 use crate::url;
 
 /// Layers of encoding that are taken off.
@@ -36,7 +37,7 @@ pub(crate) enum Suspect {
     /// `//userinfo@`.
     Userinfo { userinfo: Range<usize> },
     /// Something encoded that is worth decoding.
-    Encoded { token: Range<usize> },
+    Encoded { at: usize },
     /// A keyword of a rule.
     Keyword { at: usize, keyword: usize },
 }
@@ -47,8 +48,8 @@ impl Suspect {
         match *self {
             Self::Pair { equals, .. } => equals,
             Self::Member { colon } => colon,
-            Self::Keyword { at, .. } => at,
-            Self::Userinfo { userinfo: ref range } | Self::Encoded { token: ref range } => range.start,
+            Self::Encoded { at } | Self::Keyword { at, .. } => at,
+            Self::Userinfo { ref userinfo } => userinfo.start,
         }
     }
 }
@@ -60,7 +61,9 @@ impl Firewall {
         let mut suspects = Vec::new();
         for at in memchr2_iter(b'=', b':', bytes) {
             if bytes[at] == b'=' {
-                if let Some(weight) = weigh_before(bytes, at) {
+                if let Some(weight) = weigh_before(bytes, at)
+                    && (form != Form::Json || is_worth_a_look(text, at, weight))
+                {
                     suspects.push(Suspect::Pair { equals: at, weight });
                 }
             } else if let Some(end) = quoted_name_end(bytes, at)
@@ -80,17 +83,19 @@ impl Firewall {
                     suspects.push(Suspect::Userinfo { userinfo: found });
                 }
             } else if at >= decoded && decode::ascii_escape(&bytes[at..]).is_some() {
-                let token = url::token(bytes, at, decoded, form);
+                let token = if form == Form::Json { url::token(bytes, at, decoded, form) } else { 0..bytes.len() };
                 decoded = token.end;
-                if form != Form::Json || self.is_worth_decoding(&text[token.clone()], depth) {
-                    suspects.push(Suspect::Encoded { token });
+                let is_quoted_name =
+                    || bytes.get(decoded + 1..).is_some_and(|rest| rest.trim_ascii_start().starts_with(b":"));
+                if form != Form::Json || is_quoted_name() || self.is_worth_decoding(&text[token], depth) {
+                    suspects.push(Suspect::Encoded { at });
                 }
             }
         };
         if form == Form::Json {
             memchr2_iter(b'@', b'%', bytes).for_each(|at| look(at, &mut suspects));
             // Its own escapes may hide anything, so that such a text must be unescaped before it can be judged.
-            suspects.extend(memmem::find_iter(bytes, br"\u").map(|at| Suspect::Encoded { token: at..at }));
+            suspects.extend(memmem::find_iter(bytes, br"\u").map(|at| Suspect::Encoded { at }));
         } else {
             memchr3_iter(b'@', b'%', b'\\', bytes).for_each(|at| look(at, &mut suspects));
         }
@@ -101,6 +106,16 @@ impl Firewall {
     fn is_worth_decoding(&self, token: &str, depth: usize) -> bool {
         depth >= DEEPEST
             || decode::peel(token).is_some_and(|layer| !self.suspects(&layer.text, Form::Json, depth + 1).is_empty())
+    }
+}
+
+/// Whether a pair in raw JSON may be a secret. Words such as `key` and `state` are too common to suspect them all.
+fn is_worth_a_look(text: &str, equals: usize, weight: Weight) -> bool {
+    match weight {
+        Weight::Secret | Weight::InAddress => true,
+        Weight::Suspicious | Weight::SignIn => {
+            rule_for(text, &url::pair(text, equals, Form::Json), weight, Form::Json).is_some()
+        }
     }
 }
 

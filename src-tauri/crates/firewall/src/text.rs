@@ -9,7 +9,7 @@ use crate::names::Weight;
 use crate::rules;
 use crate::sealed::{Hit, WITHHELD};
 use crate::suspects::{DEEPEST, Form, Suspect, quoted_name_end};
-use crate::url::{self, Section};
+use crate::url::{self, Pair, Section};
 
 /// The rules that the place alone decides.
 mod by_place {
@@ -24,6 +24,7 @@ mod by_place {
 impl Firewall {
     /// All secrets in `text`. They may overlap.
     pub(crate) fn look(&self, text: &str, form: Form, surface: Surface) -> Vec<Hit> {
+        let form = if form == Form::Address && url::holds_a_document(text) { Form::Prose } else { form };
         let mut look = Look { firewall: self, surface, hits: Vec::new() };
         look.at(text, form, 0);
         look.hits
@@ -54,7 +55,7 @@ impl Look<'_> {
                 Suspect::Pair { .. } => {}
                 Suspect::Member { colon } => self.member(text, colon),
                 Suspect::Userinfo { userinfo } => self.userinfo(text, userinfo),
-                Suspect::Encoded { token } => self.encoded(text, token, form, depth),
+                Suspect::Encoded { .. } => self.encoded(text, form, depth),
                 Suspect::Keyword { keyword, .. } => keywords.push(keyword),
             }
         }
@@ -71,21 +72,7 @@ impl Look<'_> {
     /// Looks at a `name=value`, and says where the withheld value ends.
     fn pair(&mut self, text: &str, equals: usize, weight: Weight, form: Form) -> Option<usize> {
         let pair = url::pair(text, equals, form);
-        let value = &text[pair.value.clone()];
-        let in_address = pair.section != Section::Bare;
-        let rule = match weight {
-            Weight::Secret if in_address || !is_code(text, equals, value) => by_place::PARAMETER,
-            Weight::InAddress if in_address => by_place::PARAMETER,
-            Weight::Suspicious if in_address && looks_random(value) => by_place::RANDOM_PARAMETER,
-            // `state=CA` and `code=US` are no secrets even there.
-            Weight::SignIn if in_address && value.len() > 2 && url::is_sign_in(text, equals, form) => {
-                by_place::SIGN_IN_PARAMETER
-            }
-            _ => return None,
-        };
-        if is_placeholder(value) {
-            return None;
-        }
+        let rule = rule_for(text, &pair, weight, form)?;
         let end = pair.value.end;
         let part = format!("{}{}", pair.section.sign(), shown(&text[pair.name]));
         self.hits.push(self.hit(text, pair.value, rule, part));
@@ -113,21 +100,17 @@ impl Look<'_> {
         }
     }
 
-    /// Takes one layer of encoding off a token and looks again.
-    fn encoded(&mut self, text: &str, token: Range<usize>, form: Form, depth: usize) {
-        let start = token.start;
-        let source = &text[token];
+    /// Takes one layer of encoding off and looks again.
+    fn encoded(&mut self, text: &str, form: Form, depth: usize) {
         if depth == DEEPEST {
-            for segment in encoded_segments(source) {
-                let range = start + segment.start..start + segment.end;
+            for range in encoded_segments(text) {
                 self.hits.push(self.hit(text, range, by_place::TOO_DEEP, by_place::TOO_DEEP.to_owned()));
             }
-        } else if let Some(layer) = decode::peel(source) {
+        } else if let Some(layer) = decode::peel(text) {
             let outer = self.hits.len();
             self.at(&layer.text, form, depth + 1);
             for hit in &mut self.hits[outer..] {
-                let range = layer.source(&hit.range);
-                hit.range = start + range.start..start + range.end;
+                hit.range = layer.source(&hit.range);
             }
         }
     }
@@ -147,10 +130,27 @@ impl Look<'_> {
     }
 }
 
-/// The runs of `token` that are still encoded, up to the separators around them.
-fn encoded_segments(token: &str) -> Vec<Range<usize>> {
-    let bytes = token.as_bytes();
-    let separates = |byte: &u8| matches!(byte, b'/' | b'?' | b'&' | b'#' | b'=' | b';');
+/// The rule by which a pair's value is withheld.
+pub(crate) fn rule_for(text: &str, pair: &Pair, weight: Weight, form: Form) -> Option<&'static str> {
+    let value = &text[pair.value.clone()];
+    let in_address = pair.section != Section::Bare;
+    let rule = match weight {
+        Weight::Secret if in_address || !is_code(&text[pair.name.clone()], value) => by_place::PARAMETER,
+        Weight::InAddress if in_address => by_place::PARAMETER,
+        Weight::Suspicious if in_address && looks_random(value) => by_place::RANDOM_PARAMETER,
+        // `state=CA` and `code=US` are no secrets even there.
+        Weight::SignIn if in_address && value.len() > 2 && url::is_sign_in(text, pair.name.start, form) => {
+            by_place::SIGN_IN_PARAMETER
+        }
+        _ => return None,
+    };
+    (!is_placeholder(value)).then_some(rule)
+}
+
+/// The runs of a text that are still encoded, up to the separators around them.
+fn encoded_segments(text: &str) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let separates = |&byte: &u8| matches!(byte, b'/' | b'?' | b'&' | b'#' | b'=' | b';') || url::ends_prose(byte);
     let mut segments: Vec<Range<usize>> = Vec::new();
     for at in memchr::memchr2_iter(b'%', b'\\', bytes) {
         let known = segments.last().map_or(0, |segment| segment.end);
@@ -164,11 +164,11 @@ fn encoded_segments(token: &str) -> Vec<Range<usize>> {
 }
 
 /// Whether a bare `name=value` is a line of a program rather than a setting: `token==other`, `token=read()`, `PWD=/home`.
-fn is_code(text: &str, equals: usize, value: &str) -> bool {
-    let before = &text.as_bytes()[..equals];
+fn is_code(name: &str, value: &str) -> bool {
+    let name = name.as_bytes();
     let is_folder =
-        value.starts_with(['/', '~']) && before.len() >= 3 && before[before.len() - 3..].eq_ignore_ascii_case(b"pwd");
-    value.starts_with('=') || value.contains('(') || is_folder
+        || value.starts_with(['/', '~']) && name[name.len().saturating_sub(3)..].eq_ignore_ascii_case(b"pwd");
+    value.starts_with('=') || value.contains('(') || is_folder()
 }
 
 /// Whether a value only stands for one: nothing, the mark itself, `****`, `${TOKEN}`, `YOUR_API_KEY`, `null`.
@@ -186,6 +186,8 @@ fn is_placeholder(value: &str) -> bool {
         || made_of(&['x'])
         || made_of(&['X'])
         || within("${", "}")
+        // What follows in braces with spaces is not seen in prose.
+        || matches!(value, "{{" | "${{")
         || within("{", "}")
         || within("{{", "}}")
         || within("${{", "}}")

@@ -45,7 +45,8 @@ impl Section {
     }
 }
 
-fn ends_prose(byte: u8) -> bool {
+/// Whether an address in prose ends at this byte.
+pub(crate) fn ends_prose(byte: u8) -> bool {
     byte <= b' ' || matches!(byte, b'"' | b'\'' | b'<' | b'>' | b'`' | 0x7f)
 }
 
@@ -55,8 +56,17 @@ fn ends_token(byte: u8, form: Form) -> bool {
         Form::Address => false,
         Form::Prose => ends_prose(byte),
         // In raw JSON it is not known yet whether a string is one address as a whole.
-        Form::Json => byte <= b' ' || byte == b'"',
+        Form::Json => byte == b'"',
     }
+}
+
+/// Whether what stands in this address is not a place but a document or a program of its own.
+pub(crate) fn holds_a_document(address: &str) -> bool {
+    let address = address.trim_start();
+    let address = address.strip_prefix("view-source:").unwrap_or(address).as_bytes();
+    [&b"data:"[..], b"javascript:"]
+        .iter()
+        .any(|scheme| address.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme)))
 }
 
 /// The token around `at`, from `floor` on.

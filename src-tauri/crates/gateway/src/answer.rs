@@ -20,17 +20,19 @@ pub(crate) struct Reply {
     pub json: Raw<String>,
     /// The tab, if the call made one.
     pub tab: Option<TabId>,
+    /// Why what was asked for was not done, where the answer says so itself: the user was asked.
+    pub kept: Option<&'static str>,
 }
 
 impl Reply {
     /// An object that holds nothing of a page.
     pub fn of(value: &Value) -> Self {
-        Self { json: Raw::new(value.to_string()), tab: None }
+        Self { json: Raw::new(value.to_string()), tab: None, kept: None }
     }
 
     /// An object that was written field by field.
     pub fn written(json: String) -> Self {
-        Self { json: Raw::new(json), tab: None }
+        Self { json: Raw::new(json), tab: None, kept: None }
     }
 }
 

@@ -20,6 +20,9 @@ use crate::question::Closing;
 use crate::tools;
 use crate::transport::Origin;
 
+/// The code under which a refusal of the user's is shown.
+const REFUSED_BY_USER: i32 = -32012;
+
 /// How many sessions one principal may have open.
 const MAX_SESSIONS: usize = 64;
 
@@ -183,6 +186,8 @@ impl<'a> Running<'a> {
     fn end(mut self, result: &Result<Reply, Refusal>) -> Origin {
         self.ended = true;
         self.publish(|| match result {
+            // An answer like any other for the agent; whoever watches sees that nothing was done.
+            Ok(Reply { kept: Some(slug), .. }) => Outcome::Refused { code: REFUSED_BY_USER, slug },
             Ok(_) => Outcome::Done,
             Err(refusal) => {
                 let Failure { code, slug, .. } = Failure::from(refusal);

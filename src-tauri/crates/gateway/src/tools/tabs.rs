@@ -122,12 +122,14 @@ pub(super) static CLOSE: Tool = Tool {
 
 fn closed(tab: &TabId, verdict: Verdict) -> Reply {
     let id = Value::from(tab.as_str());
-    Reply::written(match verdict {
-        Verdict::Closed => format!("{{\"closed\":true,\"tab_id\":{id}}}"),
+    match verdict {
+        Verdict::Closed => Reply::written(format!("{{\"closed\":true,\"tab_id\":{id}}}")),
         Verdict::Kept(reason) => {
-            format!("{{\"closed\":false,\"tab_id\":{id},\"reason\":\"{}\"}}", reason.as_str())
+            let reason = reason.as_str();
+            let json = format!("{{\"closed\":false,\"tab_id\":{id},\"reason\":\"{reason}\"}}");
+            Reply { kept: Some(reason), ..Reply::written(json) }
         }
-    })
+    }
 }
 
 fn tab(arguments: &Arguments) -> Result<TabId, Refusal> {
