@@ -1,5 +1,5 @@
 //! What holds for every text.
-
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
 #![allow(missing_docs)]
 
 use std::sync::LazyLock;
