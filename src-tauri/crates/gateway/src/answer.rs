@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 use tabwarden_browser::BrowserError;
 use tabwarden_domain::{Raw, Refusal, Tab, TabId, Window};
 
+use crate::arguments::shorten;
 use crate::fault::Fault;
 use crate::message::Id;
 use crate::protocol::Dialect;
@@ -263,6 +264,38 @@ impl From<&Refusal> for Failure {
             .with("reason", reason.as_str()),
         }
     }
+}
+
+/// An error that the HTTP library made by itself, with what every error of ours carries. Other messages pass as they are.
+pub(crate) fn with_data(json: String) -> String {
+    if !json.contains("\"error\"") {
+        return json;
+    }
+    let Ok(mut message) = serde_json::from_str::<Value>(&json) else { return json };
+    let Some(error) = message.get_mut("error").filter(|error| error["data"]["hint"].is_null()) else { return json };
+    let said = error["message"].as_str().unwrap_or_default().to_owned();
+    let failure = match error["code"].as_i64() {
+        Some(-32700) => Failure::from(&Fault::NotJson),
+        Some(-32600) => Failure::from(&Fault::NotAMessage),
+        // Here the library's whole message is the method's name.
+        Some(-32601) => Failure::from(&Fault::UnknownMethod { method: shorten(&said) }),
+        Some(-32602) => Failure::new(-32602, "invalid_params", said, "Call tools/list for each tool's arguments.")
+            .with("argument", "params")
+            .with("expected", "what the method's schema says"),
+        Some(code) => {
+            let code = i32::try_from(code).unwrap_or(-32603);
+            Failure::new(code, "invalid_request", said, "Mend the request as the message says and send it again.")
+        }
+        None => return json,
+    };
+    error["message"] = failure.message.as_str().into();
+    // What the library says there stays: clients choose another version by it.
+    let mut data = failure.data();
+    if let (Some(ours), Some(theirs)) = (data.as_object_mut(), error["data"].as_object()) {
+        ours.extend(theirs.clone());
+    }
+    error["data"] = data;
+    message.to_string()
 }
 
 impl From<&Fault> for Failure {

@@ -280,6 +280,18 @@ async fn secrets_do_not_leave_over_http_either() {
 }
 
 #[tokio::test]
+async fn the_librarys_own_errors_say_what_to_do_too() {
+    let (http, _) = http().await;
+    let session = http.initialize("codex").await;
+    let headers = [("Mcp-Session-Id", session.as_str())];
+    let unknown = json!({ "jsonrpc": "2.0", "id": 5, "method": "prompts/list", "params": {} });
+    let error = http.post(&headers, &unknown).await.answer()["error"].clone();
+    assert_eq!((&error["code"], &error["data"]["code"]), (&json!(-32601), &json!("method_not_found")));
+    assert!(error["data"]["hint"].is_string() && error["data"]["retryable"] == false, "{error}");
+    assert!(error["message"].as_str().is_some_and(|said| said.contains("'prompts/list'")), "{error}");
+}
+
+#[tokio::test]
 async fn stopping_ends_http() {
     let (http, _asked) = http().await;
     http.initialize("x").await;

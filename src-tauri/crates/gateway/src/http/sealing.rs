@@ -11,6 +11,7 @@ use axum::response::Response;
 use http_body::{Body as HttpBody, Frame};
 use tabwarden_firewall::{Egress, Surface};
 
+use crate::answer::with_data;
 use crate::transport::{Origin, Seal};
 
 /// A body that is sealed as it goes: an event stream line by line, everything else as a whole.
@@ -45,7 +46,7 @@ impl Sealing {
             let line = String::from_utf8_lossy(&line).into_owned();
             match line.strip_prefix("data:").map(str::trim).filter(|json| !json.is_empty()) {
                 Some(json) => {
-                    let sealed = self.seal.seal(json.to_owned(), &Origin::default());
+                    let sealed = self.seal.seal(with_data(json.to_owned()), &Origin::default());
                     self.put("data: ");
                     self.out(sealed);
                     self.put("\n");
@@ -61,7 +62,7 @@ impl Sealing {
         let rest = std::mem::take(&mut self.pending);
         let rest = String::from_utf8_lossy(&rest).into_owned();
         if rest.starts_with(['{', '[']) {
-            let sealed = self.seal.seal(rest, &Origin::default());
+            let sealed = self.seal.seal(with_data(rest), &Origin::default());
             self.out(sealed);
         } else if !rest.is_empty() {
             self.plain(&rest);
