@@ -1,7 +1,7 @@
 //! What the window sees: the types that cross from Rust to TypeScript, and nothing else.
 //!
-//! `cargo test -p tabwarden-contract` writes them to `ui/src/lib/contract/`. Every text that came from a page or an
-//! agent has passed the firewall before it stands in one of these.
+//! `cargo test -p tabwarden-contract` writes them to `ui/src/lib/contract/`. The feed seals each snapshot and update as a
+//! whole on its way out, so that no text of a page or an agent reaches the window unsealed.
 
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
@@ -119,9 +119,9 @@ pub struct WindowView {
 pub struct TabView {
     /// Its id.
     pub id: String,
-    /// Its title, sealed.
+    /// Its title.
     pub title: String,
-    /// Its address, sealed.
+    /// Its address.
     pub url: String,
     /// The address's host, empty if it has none.
     pub domain: String,

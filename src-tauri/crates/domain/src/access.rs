@@ -9,6 +9,9 @@ use crate::OpenUrl;
 /// How many patterns a session may name.
 pub const MAX_DOMAINS: usize = 256;
 
+/// The longest pattern that an error repeats, in characters.
+const LONGEST_SHOWN: usize = 80;
+
 /// One pattern, as `example.com` (that host and its subdomains), `=example.com` (that host alone), `*.example.com`
 /// (its subdomains alone); with an optional scheme before and an optional port behind. IP addresses match exactly.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,7 +57,12 @@ pub enum AccessError {
 impl DomainPattern {
     /// Reads and normalises a pattern.
     pub fn parse(text: &str) -> Result<Self, AccessError> {
-        let wrong = |problem| AccessError::Pattern { pattern: text.chars().take(80).collect(), problem };
+        // A long one is only counted: cut off, a secret in it might no longer be known as one.
+        let shown = || match text.chars().count() {
+            ..=LONGEST_SHOWN => text.to_owned(),
+            count => format!("(a text of {count} characters)"),
+        };
+        let wrong = |problem| AccessError::Pattern { pattern: shown(), problem };
         let rest = text.trim();
         let (scheme, rest) = match rest.split_once("://") {
             None => (None, rest),
@@ -90,6 +98,9 @@ impl DomainPattern {
             _ => (rest, None),
         };
         let bare = host.strip_suffix('.').unwrap_or(host);
+        if bare.is_empty() || bare.starts_with('.') || bare.ends_with('.') || bare.contains("..") {
+            return Err(wrong("the host is not valid"));
+        }
         let host = Host::parse(bare).map_err(|_| wrong("the host is not valid"))?;
         if let (Host::Ipv4(_) | Host::Ipv6(_), Reach::SubdomainsAlone) = (&host, reach) {
             return Err(wrong("an IP address has no subdomains"));
@@ -203,6 +214,9 @@ mod tests {
         check("[::1]", Some("[::1]"));
         for bad in [
             "",
+            "..",
+            ".example.com",
+            "a..example",
             " ",
             "*",
             "*.",

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use crate::{
     AllowedDomains, Client, ClosedBecause, Era, Event, NavPermit, OpenUrl, Peer, Presence, PrincipalId, Refusal,
-    Session, SessionId, TabId, Via, WritePermit,
+    Session, SessionId, TabId, Via, WritePermit, one_line,
 };
 
 /// How long a session outlives its connection, so that a bridge can come back.
@@ -177,14 +177,7 @@ impl Desk {
 
     /// A label that no open session has: what was asked for, made printable and short, and numbered if it is taken.
     fn free_label(&self, wanted: &str) -> String {
-        let visible: String = wanted
-            .chars()
-            .map(|c| if c.is_control() || is_invisible(c) { ' ' } else { c })
-            .collect::<String>()
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
-        let mut base: String = visible.chars().take(MAX_LABEL).collect();
+        let mut base = one_line(wanted, MAX_LABEL);
         if base.is_empty() {
             base = "agent".to_owned();
         }
@@ -194,14 +187,6 @@ impl Desk {
         }
         (2u32..).map(|n| format!("{base} {n}")).find(|label| !taken(label)).unwrap_or(base)
     }
-}
-
-/// Characters that show nothing or turn the direction of what follows: they would make one label look like another.
-fn is_invisible(c: char) -> bool {
-    matches!(c,
-        '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180e}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
-        | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

@@ -55,14 +55,24 @@ pub enum UrlError {
     /// It is not a URL at all.
     #[error("is not a valid URL")]
     Invalid,
+    /// It is longer than 64 KiB.
+    #[error("is longer than 64 KiB")]
+    TooLong,
     /// It is a URL of another kind.
     #[error("has a scheme that cannot be opened")]
     Scheme,
 }
 
+/// The longest address that is opened, in bytes. Browsers show longer ones, but no site needs them, and each list of tabs
+/// would carry them.
+const LONGEST: usize = 64 * 1024;
+
 impl OpenUrl {
     /// Reads an address.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
+        if text.len() > LONGEST {
+            return Err(UrlError::TooLong);
+        }
         let url = Url::parse(text).map_err(|_| UrlError::Invalid)?;
         match url.scheme() {
             "http" | "https" if url.host().is_some() => Ok(Self(url)),
@@ -109,6 +119,7 @@ mod tests {
         check("view-source:https://example.com", Err(UrlError::Scheme));
         check("example.com", Err(UrlError::Invalid));
         check("", Err(UrlError::Invalid));
+        check(&format!("https://example.com/{}", "a".repeat(LONGEST)), Err(UrlError::TooLong));
         check("https://", Err(UrlError::Invalid));
         check("http://[::1", Err(UrlError::Invalid));
     }

@@ -81,7 +81,7 @@ fn token_start(bytes: &[u8], at: usize, floor: usize, form: Form) -> usize {
 }
 
 fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'[' | b']' | b'$' | b':' | b'~')
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'[' | b']' | b'$' | b':' | b'~' | b'%')
 }
 
 /// The name that ends at `end`, or its last letters.

@@ -1,6 +1,6 @@
 //! What is withheld, and that nothing else of the text changes.
-
-#![allow(missing_docs, clippy::expect_used, reason = "a test")]
+#![allow(clippy::expect_used, reason = "a test that cannot go on fails")]
+#![allow(missing_docs)]
 
 use tabwarden_firewall::{Finding, Firewall, Surface};
 
@@ -183,8 +183,8 @@ fn told(json: &serde_json::Value) -> Vec<(Surface, String, String, u32)> {
 #[test]
 fn findings_name_the_place() {
     let list = serde_json::json!({ "tabs": [
-        { "url": "https://x.example/?access_token=abc&a=1#id_token=def", "title": "x.example/?access_token=abc" },
-        { "url": "https://ann:pw@x.example/", "password": "p" },
+        { "title": "x.example/?access_token=abc", "url": "https://x.example/?access_token=abc&a=1#id_token=def" },
+        { "password": "p", "url": "https://ann:pw@x.example/" },
     ]});
     let answer = serde_json::json!({
         "result": { "content": [{ "type": "text", "text": list.to_string() }], "structuredContent": list },
@@ -199,7 +199,7 @@ fn findings_name_the_place() {
     .map(|(surface, place, rule)| (surface, place.to_owned(), rule.to_owned(), 1));
     assert_eq!(told(&answer), expected);
     let error =
-        serde_json::json!({ "error": { "message": format!("{0} and {0}", jwt()), "data": { "url": "//a:b@c" } } });
+        serde_json::json!({ "error": { "data": { "url": "//a:b@c" }, "message": format!("{0} and {0}", jwt()) } });
     let expected =
         [(Surface::Error, "error.data.url userinfo", "userinfo", 1), (Surface::Error, "error.message jwt", "jwt", 2)]
             .map(|(surface, place, rule, count)| (surface, place.to_owned(), rule.to_owned(), count));
