@@ -44,17 +44,17 @@ impl Firewall {
 
     /// Seals one JSON text. The surfaces follow from the fields' names. What is no JSON is sealed as plain text.
     pub fn seal_json(&self, json: String) -> Sealed {
-        let inside = Inside { path: "", surface: Surface::Text, depth: 0 };
-        let hits = self
-            .look_into_json(&json, inside)
-            .unwrap_or_else(|json::NotJson| self.look(&json, Form::Prose, Surface::Text));
-        seal(json, hits)
+        seal(json, |json| {
+            let inside = Inside { path: "", surface: Surface::Text, depth: 0 };
+            self.look_into_json(json, inside)
+                .unwrap_or_else(|json::NotJson| self.look(json, Form::Prose, Surface::Text))
+        })
     }
 
     /// Seals one plain text.
     pub fn seal_text(&self, surface: Surface, text: &str) -> Sealed {
         let form = if surface == Surface::Url { Form::Address } else { Form::Prose };
-        seal(text.to_owned(), self.look(text, form, surface))
+        seal(text.to_owned(), |text| self.look(text, form, surface))
     }
 
     /// The keyed short hash of a secret, the same for all its encodings.
@@ -67,10 +67,21 @@ impl Firewall {
     }
 }
 
-fn seal(text: String, hits: Vec<Hit>) -> Sealed {
-    if hits.is_empty() {
-        return Sealed { egress: Egress::of(text), findings: Vec::new() };
+/// How often a text is looked at again after something was withheld from it.
+const LOOKS: usize = 8;
+
+/// Withholds what `look` finds, until it finds nothing more: with a secret gone, what is left may read otherwise, as
+/// where an address ended inside of one. Mostly the second look is the last, and most texts have only one.
+fn seal(mut text: String, look: impl Fn(&str) -> Vec<Hit>) -> Sealed {
+    let mut findings = Vec::new();
+    for _ in 0..LOOKS {
+        let hits = look(&text);
+        if hits.is_empty() {
+            break;
+        }
+        let hits = sealed::merge(hits);
+        text = sealed::withhold(&text, &hits);
+        findings.extend(finding::findings(&hits));
     }
-    let hits = sealed::merge(hits);
-    Sealed { egress: Egress::of(sealed::withhold(&text, &hits)), findings: finding::findings(&hits) }
+    Sealed { egress: Egress::of(text), findings }
 }

@@ -104,8 +104,11 @@ impl Firewall {
     }
 
     fn is_worth_decoding(&self, token: &str, depth: usize) -> bool {
+        // Decoded, it is JSON no longer: a quote in it ends nothing.
+        let suspicious = |text: &str, form| !self.suspects(text, form, depth + 1).is_empty();
         depth >= DEEPEST
-            || decode::peel(token).is_some_and(|layer| !self.suspects(&layer.text, Form::Json, depth + 1).is_empty())
+            || decode::peel(token)
+                .is_some_and(|layer| suspicious(&layer.text, Form::Json) || suspicious(&layer.text, Form::Address))
     }
 }
 
