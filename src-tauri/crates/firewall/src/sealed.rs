@@ -73,7 +73,7 @@ impl Sealed {
 }
 
 /// How often a text is looked at, at most.
-const ROUNDS: usize = 4;
+const ROUNDS: usize = 8;
 
 /// Orders hits and joins those that touch, so that each run is replaced once. The widest one names it.
 /// Also says whether that settles it, or the result must be looked at again.

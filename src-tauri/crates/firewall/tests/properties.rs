@@ -11,9 +11,6 @@ use tabwarden_firewall::{Firewall, Surface};
 
 static FIREWALL: LazyLock<Firewall> = LazyLock::new(|| Firewall::built_in([1, 2]).expect("the built-in rules"));
 
-/// The same texts in every run: a new failure is then the code's doing.
-const SEED: u64 = 4711;
-
 const MARK: &str = "[REDACTED]";
 
 /// Pieces of which suspicious texts are made.
@@ -151,8 +148,15 @@ fn surface() -> impl Strategy<Value = Surface> {
     prop::sample::select(vec![Surface::Url, Surface::Title, Surface::Text, Surface::Error])
 }
 
+/// The same cases in every run, so that a change is judged and not the dice. `PROPTEST_RNG_SEED` brings others.
+fn config() -> ProptestConfig {
+    let usual = ProptestConfig::default();
+    let rng_seed = if usual.rng_seed == RngSeed::Random { RngSeed::Fixed(7) } else { usual.rng_seed };
+    ProptestConfig { cases: 1000, failure_persistence: None, rng_seed, ..usual }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, rng_seed: RngSeed::Fixed(SEED), ..ProptestConfig::default() })]
+    #![proptest_config(config())]
 
     #[test]
     fn texts(surface in surface(), text in text()) {
