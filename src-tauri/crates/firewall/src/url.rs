@@ -268,14 +268,14 @@ impl<'a> Authorities<'a> {
         let before = &before[..before.len() - slashes];
         let scheme = before.strip_suffix(b":");
         let is_authority = match slashes {
-            // A browser reads `https:user@host` and `https:/user@host` as if both slashes were there.
-            0 => return self.behind_scheme,
+            0 => false,
+            // A browser reads `https:/user@host` and `https:user@host` as if both slashes were there.
             1 => scheme.is_some_and(is_special),
             _ if scheme.is_some() => true,
             // Without a scheme, `//bob@example.com` may be a comment; a password makes it an authority.
             _ => self.holds_colon && before.last().is_none_or(|&byte| ends_prose(byte) || matches!(byte, b'(' | b'=')),
         };
-        is_authority.then_some(self.start)
+        if is_authority { Some(self.start) } else { self.behind_scheme }
     }
 }
 
